@@ -1,0 +1,3 @@
+"""judgebatch: nightly batch grading of agent episodes over Parquet."""
+
+__version__ = "0.1.0"
