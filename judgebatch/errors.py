@@ -24,6 +24,14 @@ class SettingsError(UsageError):
     """Settings, a policy file or a jury file are wrong."""
 
 
+class JuryDefinitionError(SettingsError):
+    """A jury is configured in a way that cannot give verdicts."""
+
+
+class VerdictConstructionError(JudgebatchError, ValueError):
+    """A judgment, a verdict or a part of one states facts that contradict each other."""
+
+
 class InputError(JudgebatchError):
     """An input file cannot be read as the table that it should be."""
 
@@ -42,7 +50,11 @@ class WarehouseDamagedError(JudgebatchError):
     exit_code = 5
 
 
+class WarehouseWriteError(JudgebatchError):
+    """A file of the warehouse cannot be written: no room, no permission, a failing device."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` for the closest known word, or an empty string."""
-    close = get_close_matches(word, list(known), n=1)
+    close = get_close_matches(word, [str(one) for one in known], n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

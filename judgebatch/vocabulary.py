@@ -348,3 +348,55 @@ class RunKind(Token):
     REINTERPRET = "reinterpret"
     RECURATE = "recurate"
     RELEASE = "release"
+
+
+class AnswerType(Token):
+    """What a question asks for, and so what answers it."""
+
+    NOUL = "noul"
+    CHOICE = "choice"
+    SCORE = "score"
+
+
+class AnswerError(Token):
+    """Why a rule was not evaluated; the first that applies, in this order."""
+
+    MISSING_ANSWER = "missing_answer"
+    CONFLICTING_ANSWER = "conflicting_answer"
+    WRONG_ANSWER_TYPE = "wrong_answer_type"
+    MALFORMED_ANSWER = "malformed_answer"
+
+
+class AnswerDisposition(Token):
+    """How an accepted answer ended."""
+
+    USED = "used"
+    LATE = "late"
+    NOT_NEEDED = "not_needed"
+    ALREADY_KNOWN = "already_known"
+
+
+class JudgeOutcome(Token):
+    """What came of asking a judge."""
+
+    RETURNED = "returned"
+    RAISED = "raised"
+    NOTHING = "nothing"
+
+
+class JudgmentFault(Token):
+    """Why a stored judgment cannot be reduced; the first that applies, in this order."""
+
+    MISSING_VALUE = "missing_value"
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    UNKNOWN_STATUS = "unknown_status"
+    BAD_POSITION = "bad_position"
+    BAD_NAME = "bad_name"
+    BAD_SCORE = "bad_score"
+    BAD_WEIGHT = "bad_weight"
+    BAD_LABEL = "bad_label"
+    BAD_REASON_CODE = "bad_reason_code"
+    BAD_ERROR_CODE_COUNTS = "bad_error_code_counts"
+    BAD_CHECKS = "bad_checks"
+    TWO_JUDGMENTS = "two_judgments"
+    SAME_VERDICT = "same_verdict"
