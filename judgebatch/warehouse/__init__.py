@@ -1,1 +1,35 @@
-"""judgebatch.warehouse."""
+"""The warehouse: write-once files, a log of runs, and what is derived from it."""
+
+from judgebatch.warehouse.answers import Answer, Decision, decide_as_of
+from judgebatch.warehouse.manifest import (
+    Conservation,
+    FileEntry,
+    InputFile,
+    Manifest,
+    RunFacts,
+)
+from judgebatch.warehouse.parquet import FileFacts, write_table
+from judgebatch.warehouse.pieces import Pieces
+from judgebatch.warehouse.runlog import RunLog
+from judgebatch.warehouse.staging import Staging
+from judgebatch.warehouse.store import Warehouse, init, is_warehouse, open_warehouse
+
+__all__ = [
+    "Answer",
+    "Conservation",
+    "Decision",
+    "FileEntry",
+    "FileFacts",
+    "InputFile",
+    "Manifest",
+    "Pieces",
+    "RunFacts",
+    "RunLog",
+    "Staging",
+    "Warehouse",
+    "decide_as_of",
+    "init",
+    "is_warehouse",
+    "open_warehouse",
+    "write_table",
+]

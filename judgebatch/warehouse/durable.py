@@ -1,0 +1,135 @@
+"""Writing files so that they survive: whole or not at all, synced, read-only."""
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from judgebatch.errors import WarehouseWriteError
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+@contextmanager
+def writing(what: str, path: Path) -> Iterator[None]:
+    """Turn failures to write into one named error.
+
+    Raises
+    ------
+    WarehouseWriteError
+        There is no room, no permission, or the device failed.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise write_error(error, what, path) from error
+
+
+def write_error(error: OSError, what: str, path: Path) -> WarehouseWriteError:
+    """Return the named error for a failed write."""
+    if error.errno in _NO_ROOM:
+        reason, remedy = "there is no room left", "make room and run again"
+    elif error.errno in _NOT_ALLOWED:
+        reason = "this user may not write there"
+        remedy = "give the user that runs judgebatch write permission on the warehouse"
+    else:
+        reason = error.strerror or str(error)
+        remedy = "see to the file system and run again"
+    return WarehouseWriteError(
+        f"cannot write {what} at {error.filename or path}: {reason}. Nothing was published; "
+        f"{remedy}."
+    )
+
+
+def fsync_file(path: Path) -> None:
+    """Force a file's content to the disk."""
+    _fsync(path, os.O_RDONLY)
+
+
+def fsync_folder(path: Path) -> None:
+    """Force a folder's entries to the disk."""
+    _fsync(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _fsync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def create_once(path: Path, content: bytes) -> None:
+    """Write a file that must not exist yet: it appears whole, synced and read-only.
+
+    Raises
+    ------
+    FileExistsError
+        The file exists already.
+    """
+    temporary = _write_beside(path, content)
+    try:
+        temporary.chmod(0o444)
+        os.link(temporary, path)
+    finally:
+        temporary.unlink()
+    fsync_folder(path.parent)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file over its predecessor by rename, so that readers see one or the other."""
+    temporary = _write_beside(path, content)
+    try:
+        temporary.replace(path)
+    except OSError:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    fsync_folder(path.parent)
+
+
+def temporary_beside(path: Path) -> Path:
+    """Return an unused name in the same folder, hidden from globs."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+
+
+def _write_beside(path: Path, content: bytes) -> Path:
+    temporary = temporary_beside(path)
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise
+    return temporary
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give an immutable file a second name, or a copy where the file system has no links."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP):
+            raise
+        shutil.copyfile(source, target)
+        target.chmod(0o444)
+        fsync_file(target)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_below(root: Path) -> list[Path]:
+    """Return everything below a folder that is not a folder, sorted by path."""
+    return sorted(path for path in root.rglob("*") if path.is_symlink() or not path.is_dir())

@@ -1,0 +1,63 @@
+"""Named places at which a run can be made to die or fail, so that tests can prove recovery.
+
+``JUDGEBATCH_FAILPOINT=commit.renamed`` kills the process with SIGKILL when it gets there;
+``commit.hash:3`` at the third time; ``pieces.write=ENOSPC`` raises that error instead.
+Without the variable a failpoint does nothing.
+"""
+
+import errno
+import os
+import signal
+from collections import Counter
+
+VARIABLE = "JUDGEBATCH_FAILPOINT"
+
+FAILPOINTS = (
+    "lock.taken",
+    "staging.folder",
+    "staging.locked",
+    "staging.ready",
+    "pieces.write",
+    "pieces.written",
+    "tables.write",
+    "tables.group",
+    "tables.written",
+    "state.linked",
+    "settings.write",
+    "settings.stored",
+    "commit.begin",
+    "commit.hash",
+    "commit.manifest",
+    "commit.fsync",
+    "commit.read_only",
+    "commit.rename",
+    "commit.renamed",
+    "commit.durable",
+    "commit.swept",
+    "views.database",
+    "views.rename",
+    "views.renamed",
+    "metrics.write",
+    "metrics.rename",
+)
+"""Every failpoint of a run, in about the order in which a run meets them."""
+
+_hits: Counter[str] = Counter()
+
+
+def failpoint(name: str) -> None:
+    """Die or fail here if the environment names this place."""
+    wanted = os.environ.get(VARIABLE)
+    if not wanted:
+        return
+    place, _, error = wanted.partition("=")
+    place, _, nth = place.partition(":")
+    if place != name:
+        return
+    _hits[name] += 1
+    if _hits[name] < int(nth or 1):
+        return
+    if error:
+        number = getattr(errno, error)
+        raise OSError(number, os.strerror(number), name)
+    os.kill(os.getpid(), signal.SIGKILL)

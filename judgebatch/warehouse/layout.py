@@ -1,0 +1,91 @@
+"""The one place that knows where things are in a warehouse."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from judgebatch.contracts.table import Table
+
+MANIFEST = "manifest.json"
+REPORT = "report.html"
+TABLES = "tables"
+SNAPSHOTS = "snapshots"
+STATE = "state"
+
+_RUN = re.compile(r"[0-9]{6,}\Z")
+_STAGED = re.compile(r"(?P<number>[0-9]{6,})-(?P<token>[0-9a-f]+)\Z")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Paths below a warehouse folder."""
+
+    root: Path
+
+    @property
+    def identity(self) -> Path:
+        """The write-once file that makes a folder a warehouse."""
+        return self.root / "warehouse.json"
+
+    @property
+    def runs(self) -> Path:
+        """Committed runs, one folder each."""
+        return self.root / "runs"
+
+    @property
+    def staging(self) -> Path:
+        """Runs that have not committed."""
+        return self.root / ".staging"
+
+    @property
+    def lock(self) -> Path:
+        """What the writing process holds."""
+        return self.root / ".lock"
+
+    @property
+    def settings(self) -> Path:
+        """Settings and policy texts by their hash."""
+        return self.root / "settings"
+
+    @property
+    def views(self) -> Path:
+        """Generated views."""
+        return self.root / "views"
+
+    def run(self, number: int) -> Path:
+        """Return the folder of a committed run."""
+        return self.runs / run_name(number)
+
+    def manifest(self, number: int) -> Path:
+        """Return the manifest of a committed run."""
+        return self.run(number) / MANIFEST
+
+    def staged(self, number: int, token: str) -> Path:
+        """Return the staging folder of a run in the making."""
+        return self.staging / f"{run_name(number)}-{token}"
+
+
+def run_name(number: int) -> str:
+    """Return a run's folder name: six digits, more from run 1,000,000 on."""
+    return f"{number:06d}"
+
+
+def run_number(name: str) -> int | None:
+    """Return the number of a run's folder name, or None for any other name."""
+    return int(name) if _RUN.match(name) and run_name(int(name)) == name else None
+
+
+def staged_number(name: str) -> tuple[int, str] | None:
+    """Return number and token of a staging folder's name, or None for any other name."""
+    match = _STAGED.match(name)
+    return (int(match["number"]), match["token"]) if match else None
+
+
+def table_folder(table: type[Table]) -> str:
+    """Return a published table's folder inside its run, such as ``tables/audit/ledger``."""
+    return f"{SNAPSHOTS if table.kind == 'snapshot' else TABLES}/{table.name}"
+
+
+def part_name(part: int) -> str:
+    """Return the name of a table's file."""
+    return f"part-{part:03d}.parquet"

@@ -1,0 +1,345 @@
+"""A run in the making: everything is written here, and one rename publishes it.
+
+``.staging/000042-<token>/`` holds ``lock`` (held by the writer), ``scratch/`` (work that is
+thrown away) and ``run/``, which becomes ``runs/000042``. Nothing is visible before the rename,
+everything after it, and there is nothing to roll forward.
+"""
+
+import errno
+import shutil
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Self
+
+import polars as pl
+import pyarrow as pa
+
+from judgebatch.contracts.table import Table
+from judgebatch.errors import (
+    JudgebatchError,
+    WarehouseConflictError,
+    WarehouseDamagedError,
+    WarehouseWriteError,
+)
+from judgebatch.vocabulary import RunKind
+from judgebatch.warehouse.durable import (
+    files_below,
+    fsync_file,
+    fsync_folder,
+    link_or_copy,
+    sha256_of,
+    write_error,
+    writing,
+)
+from judgebatch.warehouse.failpoints import failpoint
+from judgebatch.warehouse.layout import (
+    MANIFEST,
+    SNAPSHOTS,
+    STATE,
+    TABLES,
+    Layout,
+    part_name,
+    staged_number,
+    table_folder,
+)
+from judgebatch.warehouse.locks import FileLock
+from judgebatch.warehouse.manifest import (
+    FileEntry,
+    Manifest,
+    Parent,
+    RunFacts,
+    library_versions,
+    new_token,
+)
+from judgebatch.warehouse.parquet import PART_ROWS, TableWriter, read_facts
+from judgebatch.warehouse.pieces import Pieces
+from judgebatch.warehouse.runlog import RunLog, committed_numbers
+
+_LOCK, _RUN, _SCRATCH = "lock", "run", "scratch"
+_THREADS = 2
+
+
+class Staging:
+    """One run in the making; leave the ``with`` block without commit and it is gone."""
+
+    def __init__(
+        self, layout: Layout, writer: FileLock, log: RunLog, kind: RunKind, as_of: datetime
+    ) -> None:
+        self._layout = layout
+        self._writer = writer
+        self.kind = kind
+        self.as_of = as_of
+        self.parent = log.last
+        self.number = log.newest + 1
+        self._linked: dict[str, FileEntry] = {}
+        self.token, self._lock = _claim(layout, self.number)
+        self.folder = layout.staged(self.number, self.token)
+        self.root = self.folder / _RUN
+        """What becomes the run's folder."""
+        self.scratch = self.folder / _SCRATCH
+        """Work that is thrown away."""
+        self.state_dir = self.root / STATE
+        """Where the run writes its checkpoint."""
+        for folder in (self.scratch, self.root / TABLES, self.root / SNAPSHOTS, self.state_dir):
+            folder.mkdir(parents=True)
+        self.pieces = Pieces(self.scratch / "pieces")
+        """Where shards write; picklable."""
+        failpoint("staging.ready")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        overtaken = error is not None and self._overtaken()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock.release()
+        self._writer.release()
+        if overtaken and not isinstance(error, WarehouseConflictError):
+            raise self._conflict() from error
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            raise write_error(error, f"run {self.number}", self.folder) from error
+
+    def write_piece(
+        self, table: type[Table], shard: int, frame: pl.DataFrame, sequence: int = 0
+    ) -> None:
+        """Write a piece of a table; see :meth:`Pieces.write`."""
+        self.pieces.write(table, shard, frame, sequence)
+
+    def assemble(self, *tables: type[Table]) -> dict[str, int]:
+        """Make each table's published files of its pieces, and return rows by table.
+
+        Pieces are streamed in (shard, sequence) order into files of 4,000,000 rows at most. A
+        table without pieces becomes one empty file with its full schema.
+        """
+        with ThreadPoolExecutor(_THREADS) as pool:
+            rows = pool.map(self._assemble, tables)
+            return {table.name: count for table, count in zip(tables, rows, strict=True)}
+
+    def _assemble(self, table: type[Table]) -> int:
+        return self.write_parts(table, self.pieces.batches(table))
+
+    def write_parts(self, table: type[Table], batches: Iterable[pa.RecordBatch]) -> int:
+        """Write a published table's files from batches in its total order; return the rows."""
+        folder = self.root / table_folder(table)
+        remaining = iter(batches)
+        batch = next(remaining, None)
+        part = rows = 0
+        with writing(f"table {table.name}", folder):
+            while part == 0 or batch is not None:
+                with TableWriter(folder / part_name(part), table) as writer:
+                    room = PART_ROWS
+                    while batch is not None and room:
+                        writer.add(batch.slice(0, room))
+                        taken = min(room, batch.num_rows)
+                        room -= taken
+                        batch = batch.slice(taken)
+                        while batch is not None and not batch.num_rows:
+                            batch = next(remaining, None)
+                    rows += writer.close().rows
+                part += 1
+        return rows
+
+    def link_from_parent(self, relative: str) -> Path:
+        """Carry an unchanged file of the parent's checkpoint over by hard link.
+
+        Parameters
+        ----------
+        relative
+            The file inside ``state/``.
+
+        Raises
+        ------
+        WarehouseDamagedError
+            The parent run has no such file.
+        """
+        inside = str(PurePosixPath(STATE, relative))
+        entry = next(
+            (file for file in (self.parent.files if self.parent else ()) if file.path == inside),
+            None,
+        )
+        if self.parent is None or entry is None:
+            raise WarehouseDamagedError(f"the newest run has no checkpoint file {inside}")
+        source = self._layout.run(self.parent.number) / inside
+        target = self.root / inside
+        with writing("the checkpoint", target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                link_or_copy(source, target)
+            except FileNotFoundError as error:
+                raise WarehouseDamagedError(
+                    f"{source} is missing, although run {self.parent.number} lists it. Restore it "
+                    "from a backup, or derive the checkpoint anew with `judgebatch rebuild-state`."
+                ) from error
+        self._linked[inside] = entry
+        failpoint("state.linked")
+        return target
+
+    def commit(self, facts: RunFacts) -> Manifest:
+        """Publish the run: hash, write the manifest, sync, and rename the folder into ``runs/``.
+
+        Raises
+        ------
+        WarehouseConflictError
+            Somebody else committed this run number meanwhile.
+        WarehouseWriteError
+            There is no room or no permission; nothing is published.
+        """
+        failpoint("commit.begin")
+        for subject, law in facts.conservation.items():
+            if law.difference:
+                raise JudgebatchError(
+                    f"run {self.number} lost count of {subject}: {law.difference} of "
+                    f"{law.read + law.waiting_before} are unaccounted for ({law}). Nothing was "
+                    "published; this is a mistake in judgebatch, please report it."
+                )
+        shutil.rmtree(self.scratch)
+        with writing(f"run {self.number}", self.root):
+            manifest = self._manifest(facts)
+            (self.root / MANIFEST).write_bytes(manifest.to_json())
+            failpoint("commit.manifest")
+            self._sync()
+            failpoint("commit.rename")
+            self._rename()
+        failpoint("commit.renamed")
+        self._make_durable()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        failpoint("commit.swept")
+        return manifest
+
+    def _manifest(self, facts: RunFacts) -> Manifest:
+        paths = files_below(self.root)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            entries = tuple(pool.map(self._entry, paths))
+        failpoint("commit.hash")
+        parent = self.parent
+        return Manifest(
+            number=self.number,
+            kind=self.kind,
+            as_of=self.as_of,
+            token=self.token,
+            parent=Parent(number=parent.number, digest=parent.digest) if parent else None,
+            libraries=library_versions(),
+            files=entries,
+            **{name: getattr(facts, name) for name in RunFacts.model_fields},
+        ).sealed()
+
+    def _entry(self, path: Path) -> FileEntry:
+        inside = path.relative_to(self.root).as_posix()
+        if inside in self._linked:
+            return self._linked[inside]
+        facts = read_facts(path) if path.suffix == ".parquet" else None
+        return FileEntry(
+            path=inside,
+            size=path.stat().st_size,
+            sha256=sha256_of(path),
+            table=facts.table if facts else None,
+            version=facts.version if facts else None,
+            rows=facts.rows if facts else None,
+            content=facts.content if facts else None,
+        )
+
+    def _sync(self) -> None:
+        for path in files_below(self.root):
+            if path.relative_to(self.root).as_posix() not in self._linked:
+                path.chmod(0o444)
+                fsync_file(path)
+        failpoint("commit.read_only")
+        folders = [path for path in self.root.rglob("*") if path.is_dir()]
+        for folder in [*folders, self.root]:
+            fsync_folder(folder)
+        failpoint("commit.fsync")
+
+    def _rename(self) -> None:
+        target = self._layout.run(self.number)
+        # A rename onto an existing empty folder would succeed, and such a folder is nobody's run.
+        if target.exists() or not self._lock.still_there():
+            raise self._conflict()
+        try:
+            self.root.rename(target)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise self._conflict() from error
+            raise
+
+    def _make_durable(self) -> None:
+        try:
+            fsync_folder(self._layout.runs)
+        except OSError as error:
+            raise WarehouseWriteError(
+                f"run {self.number} is published, but {self._layout.runs} could not be forced to "
+                f"the disk ({error.strerror}): it may be gone after a power failure. See to the "
+                "file system, then run `judgebatch verify`."
+            ) from error
+        failpoint("commit.durable")
+
+    def _overtaken(self) -> bool:
+        return not self._lock.still_there() and self.number in committed_numbers(self._layout)
+
+    def _conflict(self) -> WarehouseConflictError:
+        return WarehouseConflictError(
+            f"run {self.number} of {self._layout.root} was committed by somebody else meanwhile; "
+            "nothing of this run was published. Run again to build on it."
+        )
+
+
+def _claim(layout: Layout, number: int) -> tuple[str, FileLock]:
+    """Make a staging folder and lock it; a sweeper may take it in between, so look again."""
+    while True:
+        token = new_token()
+        folder = layout.staged(number, token)
+        folder.mkdir(parents=True)
+        failpoint("staging.folder")
+        try:
+            lock = FileLock.take(folder / _LOCK, wait=True)
+        except FileNotFoundError:
+            continue
+        failpoint("staging.locked")
+        if lock is not None and lock.still_there():
+            return token, lock
+
+
+def dead_staging(layout: Layout) -> list[Path]:
+    """Return the staging folders that nobody is working in; changes nothing."""
+    committed = committed_numbers(layout)
+    newest = committed[-1] if committed else 0
+    return [
+        folder
+        for folder, number in _staged(layout)
+        if number <= newest or not FileLock.is_held(folder / _LOCK)
+    ]
+
+
+def sweep_staging(layout: Layout) -> list[Path]:
+    """Remove the staging folders that nobody is working in, and return them.
+
+    Lock first, then read the run log: a writer between its steps is never mistaken for dead.
+    """
+    swept = []
+    for folder, number in _staged(layout):
+        try:
+            lock = FileLock.take(folder / _LOCK)
+        except FileNotFoundError:
+            continue
+        committed = committed_numbers(layout)
+        overtaken = bool(committed) and number <= committed[-1]
+        if overtaken or (lock is not None and lock.works and lock.still_there()):
+            shutil.rmtree(folder, ignore_errors=True)
+            swept.append(folder)
+        if lock is not None:
+            lock.release()
+    return swept
+
+
+def _staged(layout: Layout) -> list[tuple[Path, int]]:
+    if not layout.staging.is_dir():
+        return []
+    named = ((path, staged_number(path.name)) for path in sorted(layout.staging.iterdir()))
+    return [(path, name[0]) for path, name in named if name]
