@@ -324,6 +324,14 @@ class FitStatus(Token):
     NO_COMPARISONS = "no_comparisons"
 
 
+class SeMethod(Token):
+    """How the standard errors of a fit were computed."""
+
+    EXACT = "exact"
+    LOCAL = "local"
+    PROJECTED = "projected"
+
+
 class WaitsFor(Token):
     """What an episode in Grading waits for."""
 
