@@ -30,6 +30,8 @@ class Table(dy.Schema):
     """``input``, ``event`` (one row ever per identity), ``snapshot`` or ``state``."""
     order: ClassVar[Sequence[str]] = ()
     """The columns that sort the table totally, inside a shard."""
+    identified_by: ClassVar[Sequence[str]] = ()
+    """What names a row over all runs, where that is not the primary key."""
 
 
 def schema_of(table: type[Table]) -> pl.Schema:
@@ -61,6 +63,11 @@ def empty(table: type[Table]) -> pl.DataFrame:
     return pl.DataFrame(schema=schema_of(table))
 
 
+def identity_of(table: type[Table]) -> Sequence[str]:
+    """Return the columns of which an event table never has the same values twice."""
+    return table.identified_by or table.primary_key()
+
+
 def json_schema(table: type[Table]) -> dict[str, Any]:
     """Return the contract as a JSON-serialisable document, as it is checked in."""
     return {
@@ -68,6 +75,7 @@ def json_schema(table: type[Table]) -> dict[str, Any]:
         "version": table.version,
         "kind": table.kind,
         "order": list(table.order),
+        "identity": list(identity_of(table)),
         "columns": [
             {
                 "name": name,
