@@ -61,7 +61,10 @@ class Graded(_Dimensions):
 
 
 class Ungraded(_Dimensions):
-    """One row per episode without a score, with the reason; there is no score column."""
+    """One row per episode without a score, with the reason; there is no score column.
+
+    The counts by cause stand beside ``no_usable_comparison`` and are null beside the others.
+    """
 
     name = "ungraded"
     order = ("tenant_id", "episode_id")
@@ -69,8 +72,14 @@ class Ungraded(_Dimensions):
     ungraded_reason = c.text(
         "no_reference, budget_exhausted, insufficient_group or no_usable_comparison."
     )
-    missing = c.count("Wanted pairs naming the episode without a counted comparison.")
-    disconnected = c.count("Counted usable comparisons that do not connect it to its group.")
+    undecided = c.count("Counted comparisons that came out undecided.", null=True)
+    not_applicable = c.count("Counted comparisons that should not have been asked.", null=True)
+    errors = c.count("Counted comparisons in which the instrument failed.", null=True)
+    unattestable = c.count("Counted comparisons whose reading cannot be attested.", null=True)
+    missing = c.count("Wanted pairs without a counted comparison.", null=True)
+    disconnected = c.count(
+        "Counted usable comparisons that do not connect it to its group.", null=True
+    )
     error_codes = c.text("Terminal codes of the errors, as JSON counts; null without.", null=True)
 
 
@@ -158,6 +167,7 @@ class Ledger(_Subject):
 
     name = "audit/ledger"
     order = ("tenant_id", "decided_at", "task_id", "verifier_outcome", "group_epoch", "episode_id")
+    identified_by = ("tenant_id", "task_id", "verifier_outcome", "group_epoch", "episode_id")
 
     verifier_outcome = c.text("Of the group or episode.")
     group_epoch = c.count("The group's epoch; null in reference mode.", null=True)
@@ -173,6 +183,7 @@ class GradingCounts(_Run):
 
     name = "audit/grading_counts"
     order = ("tenant_id", "outcome")
+    identified_by = ("run", "tenant_id", "outcome")
 
     tenant_id = c.text("The isolation boundary.", key=True)
     outcome = c.text("A score kind or an ungraded reason.", key=True)
@@ -184,6 +195,7 @@ class Quarantine(_Run):
 
     name = "audit/quarantine"
     order = ("input", "source_file", "source_row", "tenant_id", "id")
+    identified_by = ("run", "input", "source_file", "source_row")
 
     input = c.text("The input table: episodes, verdicts or answers.")
     tenant_id = c.text("The row's tenant, where it has one.", null=True)
@@ -249,5 +261,3 @@ class AuditVerdicts(_Subject):
     judge_id = c.text("Who judged.", null=True)
     cost_usd = c.number("What judging cost.")
     recorded_passed = c.flag("What an older pipeline recorded.", null=True)
-    source_file = c.text("The input file.")
-    source_row = c.count("The row's number in that file, from 0.")

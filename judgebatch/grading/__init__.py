@@ -1,1 +1,1 @@
-"""judgebatch.grading."""
+"""Grading: visibility, groups and epochs, references, budgets, reasons. Pure: frames in and out."""

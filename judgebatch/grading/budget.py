@@ -1,0 +1,131 @@
+"""Which decided units a tenant's ceiling admits, and what is spent.
+
+Units are considered in the order of their decision; admission is a prefix of it in each budget
+period. All money is integer nano-dollars.
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from judgebatch.contracts.state import Refusals, Spend
+from judgebatch.contracts.table import conform
+from judgebatch.vocabulary import BudgetPeriod
+
+ORDER = ["decided_at", "task_id", "verifier_outcome", "group_epoch", "episode_id"]
+PERIOD = ["tenant_id", "period"]
+
+
+class Admitted(NamedTuple):
+    """What the ceiling lets through."""
+
+    units: pl.DataFrame
+    """The units with ``period`` and ``admitted``."""
+    spend: pl.DataFrame
+    """Spend after the run."""
+    refusals: pl.DataFrame
+    """Refusals after the run."""
+
+
+def period_of(time: pl.Expr, kind: pl.Expr) -> pl.Expr:
+    """Return the name of the budget period in which ``time`` lies (UTC, half-open)."""
+    return (
+        pl.when(kind == BudgetPeriod.DAY.value)
+        .then(time.dt.strftime("%Y-%m-%d"))
+        .when(kind == BudgetPeriod.MONTH.value)
+        .then(time.dt.strftime("%Y-%m"))
+        .otherwise(pl.lit(BudgetPeriod.ALL.value))
+    )
+
+
+def _spent(spend: pl.DataFrame, tenants: pl.DataFrame) -> pl.DataFrame:
+    """Return what earlier runs admitted in each period that the tenants' settings name."""
+    return (
+        spend.join(tenants.select("tenant_id", "budget_period"), on="tenant_id", how="inner")
+        .with_columns(period=period_of(pl.col("day"), pl.col("budget_period")))
+        .group_by(PERIOD)
+        .agg(pl.col("cost_nano_usd").sum().alias("spent"))
+    )
+
+
+def admit(
+    units: pl.DataFrame, tenants: pl.DataFrame, spend: pl.DataFrame, refusals: pl.DataFrame
+) -> Admitted:
+    """Admit decided units.
+
+    Parameters
+    ----------
+    units
+        ``tenant_id``, the columns of ORDER (``group_epoch`` and ``episode_id`` null where there
+        is none) and ``cost_nano_usd``: the sum over the comparisons that count.
+    tenants
+        ``tenant_id, ceiling_nano_usd`` (null: none) and ``budget_period``, in force now.
+    spend, refusals
+        What earlier runs left.
+    """
+    units = (
+        units.join(
+            tenants.select("tenant_id", "ceiling_nano_usd", "budget_period"),
+            on="tenant_id",
+            how="left",
+            maintain_order="left",
+        )
+        .with_columns(period=period_of(pl.col("decided_at"), pl.col("budget_period")))
+        .sort("tenant_id", *ORDER, nulls_last=False)
+        .join(_spent(spend, tenants), on=PERIOD, how="left", maintain_order="left")
+        .join(
+            refusals.rename({"ceiling_nano_usd": "refused_under"}),
+            on=PERIOD,
+            how="left",
+            maintain_order="left",
+        )
+    )
+    ceiling = pl.col("ceiling_nano_usd")
+    reopened = pl.col("refused_under").is_null() | (ceiling > pl.col("refused_under"))
+    total = pl.col("spent").fill_null(0) + pl.col("cost_nano_usd").cum_sum().over(PERIOD)
+    units = units.with_columns(
+        admitted=ceiling.is_null() | ((ceiling > 0) & reopened & (total <= ceiling))
+    )
+    return Admitted(
+        units.drop("spent", "refused_under", "budget_period", "ceiling_nano_usd"),
+        _spend_after(units, spend),
+        _refusals_after(units, refusals),
+    )
+
+
+def _spend_after(units: pl.DataFrame, spend: pl.DataFrame) -> pl.DataFrame:
+    new = units.filter("admitted").select(
+        "tenant_id", pl.col("decided_at").dt.date().alias("day"), "cost_nano_usd"
+    )
+    return conform(
+        pl.concat([spend, new]).group_by("tenant_id", "day").agg(pl.col("cost_nano_usd").sum()),
+        Spend,
+    ).sort("tenant_id", "day")
+
+
+def _refusals_after(units: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:
+    """Return the refusals with the highest ceiling each period met."""
+    new = units.filter(~pl.col("admitted")).select(*PERIOD, "ceiling_nano_usd")
+    return conform(
+        pl.concat([refusals.select(new.columns), new])
+        .group_by(PERIOD)
+        .agg(pl.col("ceiling_nano_usd").max()),
+        Refusals,
+    ).sort(PERIOD)
+
+
+def is_refused(tenants: pl.DataFrame, refusals: pl.DataFrame, as_of: pl.Expr) -> pl.DataFrame:
+    """Return ``tenant_id`` of tenants whose ceiling is 0 or whose present period is refused."""
+    return (
+        tenants.with_columns(period=period_of(as_of, pl.col("budget_period")))
+        .join(
+            refusals.rename({"ceiling_nano_usd": "refused_under"}),
+            on=PERIOD,
+            how="left",
+        )
+        .filter(
+            (pl.col("ceiling_nano_usd") == 0)
+            | (pl.col("ceiling_nano_usd") <= pl.col("refused_under"))
+        )
+        .select("tenant_id")
+    )

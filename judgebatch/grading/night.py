@@ -1,0 +1,210 @@
+"""One night of one shard: consider, settle, publish, and leave a checkpoint."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from judgebatch.contracts import grading as tables
+from judgebatch.contracts.state import (
+    ActiveEpisodes,
+    AwaitingComparisons,
+    KnownEpisodes,
+    OpenGroups,
+)
+from judgebatch.contracts.table import Table, conform
+from judgebatch.grading import publication
+from judgebatch.grading.clock import Clock
+from judgebatch.grading.consideration import (
+    Arrivals,
+    Judged,
+    Lookup,
+    consider_episodes,
+    consider_verdicts,
+)
+from judgebatch.grading.identity import text_hashes
+from judgebatch.grading.settlement import Settlement, ends, settle
+from judgebatch.grading.state import ShardState
+from judgebatch.vocabulary import TieModel, UngradedReason
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Rows that came in and what became of them, at a shard."""
+
+    waiting_before: int
+    quarantined: int
+    already_known: int
+    ended: int
+    waiting_after: int
+
+
+@dataclass(frozen=True)
+class Night:
+    """What a night came to, at a shard."""
+
+    tables: dict[type[Table], pl.DataFrame]
+    """Published tables and snapshots, each in its order."""
+    state: ShardState
+    """The checkpoint; its waiting verdicts still lack their text (see ``still_waiting``)."""
+    known_episodes: pl.DataFrame
+    """KnownEpisodes that ended."""
+    known_verdicts: pl.DataFrame
+    """KnownVerdicts that were considered."""
+    taken_verdicts: pl.DataFrame
+    """``piece, row, tenant_id, verdict_id, task_id`` of verdicts accepted for good."""
+    still_waiting: pl.DataFrame
+    """``piece, row, considered_at, unknown_episode_window_us`` of those that wait."""
+    flows: dict[str, Flow]
+    """By subject: episodes, verdicts, comparisons."""
+    fit_failed: int
+
+
+def grade(
+    episodes: pl.DataFrame,
+    verdicts: pl.DataFrame,
+    state: ShardState,
+    tenants: pl.DataFrame,
+    known_episodes: Lookup,
+    known_verdicts: Lookup,
+    tie_model: TieModel,
+    clock: Clock,
+) -> Night:
+    """Grade one shard for one night.
+
+    Parameters
+    ----------
+    episodes
+        New EpisodeRows of this run's files.
+    verdicts
+        Visible VerdictRows without their text, with fingerprints (``id_*``, ``digest_*``),
+        ``unreadable``, ``outcome``, ``error_codes``, ``considered_at`` and
+        ``unknown_episode_window_us`` (null: new), and ``piece, row``: where the text lies.
+    state
+        The previous run's checkpoint.
+    tenants
+        KnownTenants columns plus ``accepting``, for every tenant that can matter.
+    known_episodes, known_verdicts
+        Look up identities that earlier runs considered.
+    tie_model
+        How ties enter the fit.
+    clock
+        The run's logical time.
+    """
+    arrivals = consider_episodes(episodes, state, tenants, known_episodes, clock)
+    judged = consider_verdicts(
+        verdicts, state, tenants, arrivals, known_verdicts, known_episodes, clock
+    )
+    settlement = settle(arrivals, judged, state, tie_model, clock)
+    ended = ends(settlement, arrivals)
+    involved = pl.concat(
+        frame.select("tenant_id")
+        for frame in (
+            episodes,
+            verdicts,
+            state.pending_episodes,
+            state.waiting_verdicts,
+            state.active_episodes,
+        )
+    )
+    quarantined = pl.concat([arrivals.admission.quarantined, judged.quarantined])
+    return Night(
+        tables={
+            tables.Graded: publication.graded(ended, arrivals, settlement, clock),
+            tables.Ungraded: publication.ungraded(ended, clock),
+            tables.Groups: publication.groups(arrivals, settlement, clock),
+            tables.Strengths: publication.strengths(arrivals, settlement, clock),
+            tables.References: publication.references(arrivals, clock),
+            tables.Comparisons: publication.comparisons(settlement, clock),
+            tables.Ledger: publication.ledger(settlement, clock),
+            tables.GradingCounts: publication.grading_counts(ended, involved, clock),
+            tables.Quarantine: publication.quarantine(quarantined, clock),
+            tables.OpenEpisodes: publication.open_episodes(arrivals, settlement, clock),
+            tables.ComparisonRequests: publication.comparison_requests(arrivals, settlement, clock),
+        },
+        state=_checkpoint(arrivals, settlement, state),
+        known_episodes=_ended_identities(ended),
+        known_verdicts=judged.considered,
+        taken_verdicts=_taken(judged),
+        still_waiting=judged.resolved.waiting.select(
+            "piece", "row", "considered_at", "unknown_episode_window_us"
+        ),
+        flows=_flows(state, arrivals, judged, settlement, ended),
+        fit_failed=settlement.failed.height,
+    )
+
+
+def _taken(judged: Judged) -> pl.DataFrame:
+    columns = ["piece", "row", "tenant_id", "verdict_id", "task_id", "judge_id", "judged_at"]
+    return pl.concat(
+        frame.select(columns)
+        for frame in (judged.single, judged.resolved.inside, judged.resolved.ended)
+    ).sort("tenant_id", "verdict_id")
+
+
+def _checkpoint(arrivals: Arrivals, settlement: Settlement, before: ShardState) -> ShardState:
+    settled = pl.concat([settlement.units.select("unit"), settlement.too_small.select("unit")])
+    groups = arrivals.formed.groups.join(settled, on="unit", how="anti")
+    groups = groups.with_columns(
+        fit_failed=pl.col("unit").is_in(settlement.failed["unit"].to_list())
+    )
+    return ShardState(
+        pending_episodes=arrivals.admission.waiting,
+        waiting_verdicts=before.waiting_verdicts.clear(),
+        active_episodes=conform(
+            arrivals.formed.members.join(settled, on="unit", how="anti"), ActiveEpisodes
+        ).sort(ActiveEpisodes.order),
+        open_groups=conform(groups, OpenGroups).sort(OpenGroups.order),
+        epoch_counters=arrivals.counters,
+        known_references=arrivals.known_references,
+        known_tenants=arrivals.known_tenants,
+        awaiting_comparisons=conform(settlement.awaiting, AwaitingComparisons).sort(
+            AwaitingComparisons.order
+        ),
+        spend=settlement.spend,
+        refusals=settlement.refusals,
+    )
+
+
+def _ended_identities(ended: pl.DataFrame) -> pl.DataFrame:
+    """Return KnownEpisodes of the episodes that ended, in no particular order."""
+    return conform(
+        ended.with_columns(
+            text_hashes(ended["task_id"], "task_hash"),
+            text_hashes(ended["verifier_outcome"], "outcome_hash"),
+            pl.col("group_epoch").fill_null(-1),
+            arrived_us=pl.col("arrived_at").dt.epoch("us"),
+            insufficient=(pl.col("reason") == UngradedReason.INSUFFICIENT_GROUP.value).fill_null(
+                value=False
+            ),
+        ),
+        KnownEpisodes,
+    )
+
+
+def _flows(
+    before: ShardState,
+    arrivals: Arrivals,
+    judged: Judged,
+    settlement: Settlement,
+    ended: pl.DataFrame,
+) -> dict[str, Flow]:
+    """Return the conservation counts; what was read is counted where files are read."""
+    return {
+        "episodes": Flow(
+            waiting_before=before.pending_episodes.height + before.active_episodes.height,
+            quarantined=arrivals.admission.quarantined.height,
+            already_known=arrivals.admission.already_known,
+            ended=ended.height,
+            waiting_after=arrivals.admission.waiting.height
+            + arrivals.formed.members.height
+            - ended.height
+            + arrivals.novel.height,
+        ),
+        "verdicts": Flow(
+            waiting_before=before.waiting_verdicts.height + before.awaiting_comparisons.height,
+            quarantined=judged.quarantined.height,
+            already_known=judged.admission.already_known,
+            ended=settlement.ended.height + judged.single.height,
+            waiting_after=settlement.awaiting.height + judged.resolved.waiting.height,
+        ),
+    }

@@ -1,0 +1,197 @@
+"""The second half of a night: what is decided, what the ceiling admits, and what comes of it."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from judgebatch.grading import budget, counts, scores
+from judgebatch.grading.clock import Clock
+from judgebatch.grading.consideration import Arrivals, Judged, ended_outside
+from judgebatch.grading.decisions import Decisions, counted, decide, usable
+from judgebatch.grading.state import ShardState
+from judgebatch.vocabulary import ComparisonDisposition, TieModel, UngradedReason
+
+SETTLED_SCHEMA = {"member": pl.Int64, "decided_at": pl.Datetime("us", "UTC"), "reason": pl.String}
+
+
+class Settlement(NamedTuple):
+    """Everything a night decided about a shard's groups."""
+
+    decisions: Decisions
+    units: pl.DataFrame
+    """Decided units with ``decided_at, period, admitted, cost_nano_usd, comparisons, usable``
+    and, for admitted tournament units, the fit's columns."""
+    too_small: pl.DataFrame
+    """Groups that closed too small to compare, with ``decided_at``."""
+    tallies: pl.DataFrame
+    """Counts of each member of an admitted unit."""
+    strengths: pl.DataFrame
+    scores: pl.DataFrame
+    causes: pl.DataFrame
+    """For each member of an admitted unit: ``missing`` and ``error_codes``."""
+    ended: pl.DataFrame
+    """Comparisons that ended, with ``disposition`` and, where they counted, their group."""
+    awaiting: pl.DataFrame
+    """Comparisons inside groups that stay undecided."""
+    failed: pl.DataFrame
+    """``unit`` of groups whose fit did not converge; they stay undecided."""
+    spend: pl.DataFrame
+    refusals: pl.DataFrame
+
+
+def settle(
+    arrivals: Arrivals,
+    judged: Judged,
+    state: ShardState,
+    tie_model: TieModel,
+    clock: Clock,
+) -> Settlement:
+    """Decide what is due, admit it, fit it and count what became of every comparison."""
+    formed = arrivals.formed
+    decisions = decide(formed.units, formed.pairs, judged.inside, clock.literal())
+    due = decisions.units.filter(pl.col("decided_at").is_not_null())
+    too_small = formed.groups.filter(
+        pl.col("closed_at").is_not_null() & (pl.col("group_size") < pl.col("min_group_size"))
+    ).with_columns(decided_at=pl.col("closed_at"))
+    ballots = counted(judged.inside, due)
+    admitted, fitted = _admit_and_fit(due, ballots, arrivals, state, tie_model)
+    due = admitted.units.join(fitted.units, on="unit", how="left", maintain_order="left")
+    in_force = pl.col("counts") & pl.col("admitted")
+    ballots = ballots.join(
+        due.select("unit", "admitted", "verifier_outcome", "group_epoch"), on="unit", how="inner"
+    )
+    counting = ballots.filter(in_force)
+    seen = counts.sides(counting)
+    tallies = counts.tally(seen)
+    pairs = decisions.pairs.join(due.filter("admitted").select("unit"), on="unit", how="semi")
+    causes = counts.missing_pairs(pairs, counting).join(
+        counts.error_code_counts(seen), on=counts.MEMBER, how="full", coalesce=True
+    )
+    relative = tallies.join(
+        due.filter(pl.col("group_epoch").is_null()).select("unit"), on="unit", how="semi"
+    )
+    settled = pl.concat([due.select("unit"), too_small.select("unit")])
+    return Settlement(
+        decisions=decisions,
+        units=due,
+        too_small=too_small,
+        tallies=tallies,
+        strengths=fitted.strengths,
+        scores=pl.concat(
+            [scores.tournament_scores(fitted.strengths), scores.relative_scores(relative)]
+        ),
+        causes=causes,
+        ended=pl.concat(
+            [
+                _ended(ballots),
+                _not_needed(judged.inside, too_small),
+                ended_outside(judged.resolved),
+            ],
+            how="diagonal",
+        ),
+        awaiting=judged.inside.join(settled, on="unit", how="anti"),
+        failed=fitted.failed,
+        spend=admitted.spend,
+        refusals=admitted.refusals,
+    )
+
+
+def _admit_and_fit(
+    due: pl.DataFrame,
+    ballots: pl.DataFrame,
+    arrivals: Arrivals,
+    state: ShardState,
+    tie_model: TieModel,
+) -> tuple[budget.Admitted, scores.Fitted]:
+    """Admit in order, then fit what was admitted.
+
+    A group whose fit does not converge stays undecided and costs nothing; admission is then
+    reckoned anew without it.
+    """
+    costs = (
+        ballots.filter("counts")
+        .group_by("unit")
+        .agg(
+            pl.col("cost_nano_usd").sum(),
+            pl.len().cast(pl.Int64).alias("comparisons"),
+            usable().sum().cast(pl.Int64).alias("usable"),
+        )
+    )
+    due = due.join(costs, on="unit", how="left", maintain_order="left").with_columns(
+        pl.col("cost_nano_usd", "comparisons", "usable").fill_null(0)
+    )
+    while True:
+        admitted = budget.admit(due, arrivals.known_tenants, state.spend, state.refusals)
+        groups = admitted.units.filter("admitted").filter(pl.col("group_epoch").is_not_null())
+        fitted = scores.fit(
+            groups.select("unit", "min_group_size"), ballots.filter("counts"), tie_model
+        )
+        if fitted.failed.is_empty():
+            return admitted, fitted
+        due = due.join(fitted.failed, on="unit", how="anti", maintain_order="left")
+
+
+def _ended(ballots: pl.DataFrame) -> pl.DataFrame:
+    """Return the comparisons of decided units with their dispositions."""
+    counts_and_admitted = pl.col("counts") & pl.col("admitted")
+    used = pl.lit(ComparisonDisposition.USED.value)
+    return ballots.with_columns(
+        disposition=pl.when(~pl.col("counts"))
+        .then(pl.lit(ComparisonDisposition.LATE.value))
+        .when(~pl.col("admitted"))
+        .then(pl.lit(ComparisonDisposition.OVER_BUDGET.value))
+        .otherwise(pl.when(usable()).then(used).otherwise("outcome")),
+        verifier_outcome=pl.when(counts_and_admitted).then("verifier_outcome"),
+        group_epoch=pl.when(counts_and_admitted).then("group_epoch"),
+    )
+
+
+def _not_needed(inside: pl.DataFrame, too_small: pl.DataFrame) -> pl.DataFrame:
+    return inside.join(too_small.select("unit"), on="unit", how="semi").with_columns(
+        disposition=pl.lit(ComparisonDisposition.NOT_NEEDED.value)
+    )
+
+
+def ends(settlement: Settlement, arrivals: Arrivals) -> pl.DataFrame:
+    """Return the episodes that ended, with what is known of their end.
+
+    Returns
+    -------
+    pl.DataFrame
+        ActiveEpisodes columns and ``decided_at``, ``reason`` (null: graded), ``group_size``,
+        ``is_reference``, the scores' columns, the counts and the causes.
+    """
+    members = arrivals.formed.members.drop("judging_window_us", "comparisons_per_pair")
+    sizes = arrivals.formed.groups.select("unit", "group_size")
+    decided = pl.concat(
+        [
+            settlement.units.select("unit", "decided_at", "admitted"),
+            settlement.too_small.select(
+                "unit", "decided_at", pl.lit(None, dtype=pl.Boolean).alias("admitted")
+            ),
+        ]
+    )
+    ended = (
+        members.join(decided, on="unit", how="inner", maintain_order="left")
+        .join(sizes, on="unit", how="left", maintain_order="left")
+        .join(settlement.scores, on=counts.MEMBER, how="left", maintain_order="left")
+        .join(settlement.tallies, on=counts.MEMBER, how="left", maintain_order="left")
+        .join(settlement.causes, on=counts.MEMBER, how="left", maintain_order="left")
+    )
+    reason = (
+        pl.when(pl.col("admitted").is_null())
+        .then(pl.lit(UngradedReason.INSUFFICIENT_GROUP.value))
+        .when(~pl.col("admitted"))
+        .then(pl.lit(UngradedReason.BUDGET_EXHAUSTED.value))
+        .when(pl.col("score").is_null())
+        .then(pl.lit(UngradedReason.NO_USABLE_COMPARISON.value))
+    )
+    novel = arrivals.novel.select(
+        *(name for name in members.columns if name not in {"member", "unit"}),
+        pl.col("effective_arrival").alias("decided_at"),
+        pl.lit(UngradedReason.NO_REFERENCE.value).alias("reason"),
+        pl.lit(True).alias("is_reference"),
+    )
+    return pl.concat(
+        [ended.with_columns(reason=reason, is_reference=pl.lit(False)), novel], how="diagonal"
+    )

@@ -1,0 +1,54 @@
+"""What one run leaves for the next, for one shard: a named tuple of checkpoint tables."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from judgebatch.contracts.state import (
+    ActiveEpisodes,
+    AwaitingComparisons,
+    EpochCounters,
+    KnownReferences,
+    KnownTenants,
+    OpenGroups,
+    PendingEpisodes,
+    Refusals,
+    Spend,
+    WaitingVerdicts,
+)
+from judgebatch.contracts.table import Table, empty
+
+
+class ShardState(NamedTuple):
+    """The checkpoint of a shard, without the identities, which are looked up where they lie."""
+
+    pending_episodes: pl.DataFrame
+    waiting_verdicts: pl.DataFrame
+    active_episodes: pl.DataFrame
+    open_groups: pl.DataFrame
+    epoch_counters: pl.DataFrame
+    known_references: pl.DataFrame
+    known_tenants: pl.DataFrame
+    awaiting_comparisons: pl.DataFrame
+    spend: pl.DataFrame
+    refusals: pl.DataFrame
+
+
+STATE_TABLES: tuple[type[Table], ...] = (
+    PendingEpisodes,
+    WaitingVerdicts,
+    ActiveEpisodes,
+    OpenGroups,
+    EpochCounters,
+    KnownReferences,
+    KnownTenants,
+    AwaitingComparisons,
+    Spend,
+    Refusals,
+)
+"""The tables of ShardState, in its order; each is named like its field."""
+
+
+def nothing() -> ShardState:
+    """Return the state before the first run."""
+    return ShardState(*(empty(table) for table in STATE_TABLES))
