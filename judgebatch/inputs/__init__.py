@@ -1,1 +1,17 @@
-"""judgebatch.inputs."""
+"""The users' files: finding them, mapping and casting their columns, checking their rows."""
+
+from judgebatch.inputs.files import InputFile, discover
+from judgebatch.inputs.reading import AcceptedBatch, FileShape, inspect_file, read_file
+from judgebatch.inputs.spec import InputKind, InputSpec, WideQuestion
+
+__all__ = [
+    "AcceptedBatch",
+    "FileShape",
+    "InputFile",
+    "InputKind",
+    "InputSpec",
+    "WideQuestion",
+    "discover",
+    "inspect_file",
+    "read_file",
+]

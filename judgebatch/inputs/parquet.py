@@ -1,0 +1,97 @@
+"""Opening Parquet files of unknown make, in batches of bounded size."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from judgebatch.errors import InputError
+from judgebatch.inputs.arrow import ParquetFile, RecordBatch, pa, pq
+from judgebatch.inputs.files import InputFile
+from judgebatch.inputs.spec import InputSpec
+
+_MAGIC = b"PAR1"
+_MOST_ROWS = 100_000
+_FEWEST_ROWS = 1_000
+_BATCH_BYTES = 64 << 20
+_FAILURES = (pa.ArrowException, OSError, ValueError, MemoryError, RecursionError, OverflowError)
+
+
+def place(file: InputFile, spec: InputSpec) -> str:
+    """Return how messages name a file of an input."""
+    return f"The {spec.kind} file {file.location}"
+
+
+@contextmanager
+def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[ParquetFile]:
+    """Open a file and read its footer.
+
+    Raises
+    ------
+    InputError
+        The file is empty, not Parquet, truncated, or cannot be read.
+    """
+    where = place(file, spec)
+    _check_ends(file.location, where)
+    try:
+        # Page checksums, where a writer left them, tell damage from data.
+        parquet = pq.ParquetFile(
+            file.location, page_checksum_verification=True, arrow_extensions_enabled=False
+        )
+    except _FAILURES as error:
+        raise _damaged(where, error) from None
+    with parquet:
+        yield parquet
+
+
+def batches(parquet: ParquetFile, file: InputFile, spec: InputSpec) -> Iterator[RecordBatch]:
+    """Yield the rows in order, in batches of up to 100,000 rows or about 64 MiB.
+
+    Raises
+    ------
+    InputError
+        A page is damaged, or text is not UTF-8.
+    """
+    meta = parquet.metadata
+    size = sum(meta.row_group(index).total_byte_size for index in range(meta.num_row_groups))
+    per_row = max(1, size // max(1, meta.num_rows))
+    rows = min(_MOST_ROWS, max(_FEWEST_ROWS, _BATCH_BYTES // per_row))
+    try:
+        for batch in parquet.iter_batches(batch_size=rows):
+            batch.validate(full=True)
+            yield batch
+    except _FAILURES as error:
+        raise _damaged(place(file, spec), error) from None
+
+
+def _check_ends(location: Path, where: str) -> None:
+    try:
+        with location.open("rb") as handle:
+            head = handle.read(4)
+            size = handle.seek(0, 2)
+            handle.seek(max(0, size - 4))
+            tail = handle.read(4)
+    except OSError as error:
+        raise InputError(
+            f"{where} cannot be read: {error.strerror or error}. Check that it is still there and "
+            "that its permissions allow reading."
+        ) from None
+    if size == 0:
+        raise InputError(
+            f"{where} should be Parquet and is empty (0 bytes). Remove it, or write it again."
+        )
+    if head != _MAGIC:
+        raise InputError(
+            f"{where} should be Parquet and is not: it starts with {head!r} instead of {_MAGIC!r}. "
+            "Write it as Parquet, or move it out of the input's folder."
+        )
+    if tail != _MAGIC or size < 12:
+        raise InputError(
+            f"{where} is truncated: a Parquet file ends with {_MAGIC!r} and this one, of {size} "
+            "bytes, does not. Copy or write it again."
+        )
+
+
+def _damaged(where: str, error: BaseException) -> InputError:
+    first = str(error).strip().splitlines()
+    detail = first[0].rstrip(".") if first else type(error).__name__
+    return InputError(f"{where} is damaged Parquet: {detail}. Copy or write it again.")
