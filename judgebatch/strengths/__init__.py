@@ -1,1 +1,10 @@
-"""judgebatch.strengths."""
+"""Pairwise strengths: Bradley-Terry fits with intervals, relative scores, sequential decisions.
+
+Pure numerics: frames and arrays in, frames and arrays out.
+"""
+
+from judgebatch.strengths.elementary import expit
+from judgebatch.strengths.fit import FittedGroups, fit_groups
+from judgebatch.strengths.relative import RelativeScores, relative_interval
+
+__all__ = ["FittedGroups", "RelativeScores", "expit", "fit_groups", "relative_interval"]

@@ -1,0 +1,116 @@
+"""Ids as integer codes that sort as the ids do.
+
+Integers keep their value less the smallest one; strings become their rank by code point. Both
+are undone by :meth:`Codes.decode`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from judgebatch.vocabulary import USABLE_OUTCOMES, Outcome
+
+Ints = npt.NDArray[np.int64]
+
+_LARGEST_DOMAIN = 1 << 62
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Columns of ids over one domain; codes lie in ``[0, domain)`` and sort as the ids do."""
+
+    columns: list[Ints]
+    domain: int
+    ids: pl.Series
+    """All ids in order, or, for integers whose codes are offsets, empty."""
+    offset: int
+    """What integer codes are offset by; 0 where ``ids`` holds the ids."""
+
+    def decode(self, codes: Ints, name: str) -> pl.Series:
+        """Return the ids that ``codes`` stand for, in the type they came in."""
+        if self.ids.len() > 0:
+            return self.ids.gather(codes).alias(name)
+        return pl.Series(name, codes + self.offset, dtype=pl.Int64).cast(self.ids.dtype)
+
+
+def encode(columns: list[pl.Series]) -> Codes:
+    """Encode columns of one kind of id, String (also Categorical, Enum) or integer, together.
+
+    Raises
+    ------
+    ValueError
+        A null.
+    TypeError
+        A column of another type.
+    """
+    for column in columns:
+        if column.null_count():
+            raise ValueError(f"column {column.name} of the comparisons holds nulls")
+    if all(column.dtype.is_integer() for column in columns):
+        return _encode_integers(columns)
+    textual = (pl.String, pl.Categorical, pl.Enum)
+    for column in columns:
+        if not isinstance(column.dtype, textual):
+            raise TypeError(
+                f"column {column.name} of the comparisons is {column.dtype}; ids are String or "
+                "integer, and left and right are alike"
+            )
+    return _encode_strings(columns)
+
+
+def _encode_integers(columns: list[pl.Series]) -> Codes:
+    dtype = columns[0].dtype
+    arrays = [column.cast(pl.Int64).to_numpy() for column in columns]
+    filled = [array for array in arrays if array.size]
+    if not filled:
+        return Codes(arrays, 0, pl.Series(dtype=dtype), 0)
+    smallest = min(int(array.min()) for array in filled)
+    domain = max(int(array.max()) for array in filled) - smallest + 1
+    if domain > _LARGEST_DOMAIN:
+        values, inverse = np.unique(np.concatenate(arrays), return_inverse=True)
+        ids = pl.Series(values, dtype=pl.Int64).cast(dtype)
+        return Codes(_split(inverse.astype(np.int64), arrays), values.size, ids, 0)
+    codes = [array - smallest if smallest else array for array in arrays]
+    return Codes(codes, domain, pl.Series(dtype=dtype), smallest)
+
+
+def _encode_strings(columns: list[pl.Series]) -> Codes:
+    texts = [column.cast(pl.String) for column in columns]
+    ids = pl.concat(texts).unique().sort()
+    ranks = pl.Enum(ids)
+    codes = [text.cast(ranks).to_physical().to_numpy().astype(np.int64) for text in texts]
+    return Codes(codes, ids.len(), ids, 0)
+
+
+def _split(joined: Ints, like: list[Ints]) -> list[Ints]:
+    ends = np.cumsum([array.size for array in like])
+    return np.split(joined, ends[:-1])
+
+
+def outcome_codes(outcome: pl.Series) -> npt.NDArray[np.int8]:
+    """Return 1 where left won, -1 where right won, 0 for ties.
+
+    Raises
+    ------
+    ValueError
+        A null, a text that is not a usable outcome, or an integer that is not 1, 0 or -1.
+    TypeError
+        A column of another type.
+    """
+    if outcome.null_count():
+        raise ValueError("column outcome of the comparisons holds nulls")
+    if outcome.dtype.is_integer():
+        if outcome.len() and (outcome.min() < -1 or outcome.max() > 1):  # type: ignore[operator]
+            raise ValueError("integer outcomes are 1 (left won), -1 (right won) or 0 (tie)")
+        return outcome.cast(pl.Int8).to_numpy()
+    if not isinstance(outcome.dtype, pl.String | pl.Categorical | pl.Enum):
+        raise TypeError(f"column outcome of the comparisons is {outcome.dtype}, not String")
+    text = outcome.cast(pl.String)
+    left, right = text == Outcome.LEFT, text == Outcome.RIGHT
+    known = left | right | (text == Outcome.TIE)
+    if not known.all():
+        usable = ", ".join(USABLE_OUTCOMES)
+        raise ValueError(f"outcome {text.filter(~known)[0]!r} cannot be fitted; only {usable} can")
+    return (left.cast(pl.Int8) - right.cast(pl.Int8)).to_numpy()

@@ -1,0 +1,13 @@
+"""The numbers of the Bradley-Terry objective that every solver shares."""
+
+PSEUDO_COUNT = 0.5
+"""lambda: a fitted component of G items gets ``lambda (G - 1)`` pseudo-comparisons."""
+
+RIDGE = 1e-4
+"""rho: the precision of the normal prior on each strength; it only conditions."""
+
+TOLERANCE = 1e-10
+"""A fit has converged when the range of its Newton step is below this."""
+
+MOST_STEPS = 50
+"""Damped Newton steps before a fit goes to the safeguarded path."""
