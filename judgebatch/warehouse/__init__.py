@@ -1,6 +1,8 @@
 """The warehouse: write-once files, a log of runs, and what is derived from it."""
 
 from judgebatch.warehouse.answers import Answer, Decision, decide_as_of
+from judgebatch.warehouse.doctor import doctor
+from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.manifest import (
     Conservation,
     FileEntry,
@@ -10,9 +12,11 @@ from judgebatch.warehouse.manifest import (
 )
 from judgebatch.warehouse.parquet import FileFacts, write_table
 from judgebatch.warehouse.pieces import Pieces
+from judgebatch.warehouse.publishing import connect, publish
 from judgebatch.warehouse.runlog import RunLog
 from judgebatch.warehouse.staging import Staging
 from judgebatch.warehouse.store import Warehouse, init, is_warehouse, open_warehouse
+from judgebatch.warehouse.verify import verify
 
 __all__ = [
     "Answer",
@@ -20,6 +24,7 @@ __all__ = [
     "Decision",
     "FileEntry",
     "FileFacts",
+    "Finding",
     "InputFile",
     "Manifest",
     "Pieces",
@@ -27,9 +32,13 @@ __all__ = [
     "RunLog",
     "Staging",
     "Warehouse",
+    "connect",
     "decide_as_of",
+    "doctor",
     "init",
     "is_warehouse",
     "open_warehouse",
+    "publish",
+    "verify",
     "write_table",
 ]

@@ -3,14 +3,17 @@
 import errno
 import hashlib
 import os
+import re
 import secrets
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from judgebatch.errors import WarehouseWriteError
 
+_TEMPORARY = re.compile(r"\.(?P<host>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{8}(\.wal)?\Z")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -94,8 +97,39 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return an unused name in the same folder, hidden from globs."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    """Return an unused name in the same folder, hidden from globs, that tells whose it is."""
+    return path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+def abandoned(folder: Path) -> list[Path]:
+    """Return the temporary files in a folder whose process, on this machine, is dead."""
+    found = []
+    for path in sorted(folder.glob(".*")):
+        owner = _TEMPORARY.search(path.name)
+        if owner and owner["host"] == _host() and not _alive(int(owner["process"])):
+            found.append(path)
+    return found
+
+
+def sweep_abandoned(folder: Path) -> None:
+    """Remove the temporary files in a folder whose process is dead."""
+    for path in abandoned(folder):
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _host() -> str:
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _write_beside(path: Path, content: bytes) -> Path:

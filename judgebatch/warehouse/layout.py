@@ -8,6 +8,7 @@ from judgebatch.contracts.table import Table
 
 MANIFEST = "manifest.json"
 REPORT = "report.html"
+RUNS = "runs"
 TABLES = "tables"
 SNAPSHOTS = "snapshots"
 STATE = "state"
@@ -30,7 +31,7 @@ class Layout:
     @property
     def runs(self) -> Path:
         """Committed runs, one folder each."""
-        return self.root / "runs"
+        return self.root / RUNS
 
     @property
     def staging(self) -> Path:

@@ -3,10 +3,12 @@
 import errno
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+_ATTEMPTS, _PAUSE_SECONDS = 5, 0.02
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -21,6 +23,16 @@ class FileLock:
         self.path = path
         self.works = works
         self._descriptor: int | None = descriptor
+
+    @classmethod
+    def take_patiently(cls, path: Path) -> Self | None:
+        """Return the lock, or None where somebody keeps holding it for a tenth of a second."""
+        for _ in range(_ATTEMPTS):
+            lock = cls.take(path)
+            if lock is not None:
+                return lock
+            time.sleep(_PAUSE_SECONDS)
+        return None
 
     @classmethod
     def take(cls, path: Path, *, wait: bool = False) -> Self | None:
@@ -47,7 +59,7 @@ class FileLock:
     def is_held(path: Path) -> bool:
         """Return whether a process holds the lock; changes nothing, and needs only to read.
 
-        Only for locks that are waited for: one taken without waiting could fail because of us.
+        For an instant the lock is shared with us: whoever takes it must be ready to try again.
         """
         try:
             descriptor = os.open(path, os.O_RDONLY)

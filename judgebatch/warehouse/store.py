@@ -14,7 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judgebatch.errors import UsageError, WarehouseConflictError, WarehouseDamagedError
 from judgebatch.vocabulary import RunKind
-from judgebatch.warehouse.durable import create_once, fsync_folder, sha256_of, writing
+from judgebatch.warehouse.durable import (
+    abandoned,
+    create_once,
+    fsync_folder,
+    sha256_of,
+    sweep_abandoned,
+    writing,
+)
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import STATE, Layout
 from judgebatch.warehouse.locks import FileLock
@@ -75,7 +82,7 @@ class Warehouse:
         """
         layout = self.layout
         with writing("the warehouse", self.path):
-            writer = FileLock.take(layout.lock)
+            writer = FileLock.take_patiently(layout.lock)
             if writer is None:
                 raise WarehouseConflictError(
                     f"{self.path} is being written by {_holder(layout)}. Nothing was done; wait "
@@ -85,6 +92,8 @@ class Warehouse:
                 writer.write(_introduction())
                 failpoint("lock.taken")
                 sweep_staging(layout)
+                sweep_abandoned(layout.root)
+                sweep_abandoned(layout.settings)
                 return Staging(layout, writer, self.runs(), kind, as_of)
             except BaseException:
                 writer.release()
@@ -185,8 +194,8 @@ def init(path: Path, n_shards: int = 8) -> Warehouse:
         raise UsageError(f"{path} is a file: a warehouse is a folder. Name another one.")
     if layout.identity.exists():
         raise UsageError(f"{path} is a warehouse already: nothing was done.")
-    own = {layout.runs.name, layout.staging.name, layout.settings.name, layout.views.name}
-    if layout.root.is_dir() and {entry.name for entry in layout.root.iterdir()} - own:
+    own = {layout.runs, layout.staging, layout.settings, layout.views}
+    if layout.root.is_dir() and set(layout.root.iterdir()) - own - set(abandoned(layout.root)):
         raise UsageError(
             f"{path} holds files that are no warehouse's. Name a new or an empty folder."
         )

@@ -1,0 +1,62 @@
+"""What needs a person although no file is damaged."""
+
+import polars as pl
+
+from judgebatch.warehouse.findings import Finding
+from judgebatch.warehouse.layout import SNAPSHOTS
+from judgebatch.warehouse.locks import FileLock
+from judgebatch.warehouse.publishing import stale_views
+from judgebatch.warehouse.store import Warehouse
+
+_OPEN = f"{SNAPSHOTS}/open_episodes/"
+
+
+def doctor(warehouse: Warehouse) -> list[Finding]:
+    """Return episodes that rest past their deadline, and publishing that was not finished.
+
+    Deadlines are measured against the last as_of, never against the clock.
+    """
+    findings = [
+        Finding(
+            f"open_episodes (tenant_id={tenant!r}, episode_id={episode!r})",
+            f"rests in {state} past its deadline {deadline:%Y-%m-%dT%H:%M:%SZ}, "
+            f"waiting for {waits_for}",
+            "It should have been decided by now. Where it waits for fit_failed, see the report; "
+            "otherwise this is a mistake in judgebatch: please report it.",
+        )
+        for tenant, episode, state, deadline, waits_for in overdue(warehouse).rows()
+    ]
+    if len(warehouse.runs()) and not FileLock.is_held(warehouse.layout.lock):
+        findings += [
+            Finding(
+                path.relative_to(warehouse.path).as_posix(),
+                what,
+                "Publishing was not finished: run the same as_of again, or the next one.",
+            )
+            for path, what in stale_views(warehouse)
+        ]
+    return findings
+
+
+def overdue(warehouse: Warehouse) -> pl.DataFrame:
+    """Return the open episodes whose deadline is not after the last as_of.
+
+    Returns
+    -------
+    pl.DataFrame
+        tenant_id, episode_id, state, deadline, waits_for; the longest overdue first.
+    """
+    log = warehouse.runs()
+    newest = log.last_with(_OPEN)
+    columns = ["tenant_id", "episode_id", "state", "deadline", "waits_for"]
+    if newest is None or log.last_as_of is None:
+        return pl.DataFrame(schema=columns)
+    folder = warehouse.layout.run(newest.number)
+    parts = [folder / entry.path for entry in newest.files if entry.path.startswith(_OPEN)]
+    return (
+        pl.scan_parquet(parts, glob=False)
+        .filter(pl.col("deadline") <= log.last_as_of)
+        .select(columns)
+        .sort("deadline", "tenant_id", "episode_id")
+        .collect()
+    )

@@ -1,0 +1,125 @@
+"""Views: derived from the run log, replaced by rename, made again when the log grew meanwhile."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+from judgebatch.warehouse.durable import replace, sweep_abandoned, temporary_beside, writing
+from judgebatch.warehouse.failpoints import failpoint
+from judgebatch.warehouse.layout import Layout
+from judgebatch.warehouse.runlog import committed_numbers
+from judgebatch.warehouse.store import Warehouse
+from judgebatch.warehouse.view_sql import view_statements
+
+STORAGE_VERSION = "v1.0.0"
+"""The oldest DuckDB whose readers open ``judgebatch.duckdb``."""
+
+_HEADER = """\
+-- Views over this warehouse's committed runs, made by judgebatch; replaced after every run.
+-- Paths are relative: start DuckDB inside the warehouse folder (duckdb -init views/views.sql).
+-- run {run}
+"""
+
+
+def publish(warehouse: Warehouse) -> None:
+    """Make ``views/views.sql`` and ``views/judgebatch.duckdb`` for the newest run.
+
+    ``views.sql`` names files relative to the warehouse, ``judgebatch.duckdb`` by absolute path:
+    after the folder was moved, the next call makes it right again.
+
+    Raises
+    ------
+    WarehouseWriteError
+        There is no room or no permission; the runs themselves are not touched.
+    """
+    layout = warehouse.layout
+    with writing("views", layout.views):
+        layout.views.mkdir(exist_ok=True)
+        sweep_abandoned(layout.views)
+        while True:
+            run = _newest(layout)
+            _publish_once(layout, run)
+            if _newest(layout) == run:
+                return
+
+
+def _publish_once(layout: Layout, run: int) -> None:
+    database = _database_path(layout)
+    temporary = temporary_beside(database)
+    try:
+        failpoint("views.database")
+        _make_database(layout, temporary)
+        failpoint("views.rename")
+        temporary.replace(database)
+    except BaseException:
+        for leftover in layout.views.glob(f"{temporary.name}*"):
+            leftover.unlink()
+        raise
+    replace(_sql_path(layout), _sql_text(layout, run).encode())
+    failpoint("views.renamed")
+
+
+def _make_database(layout: Layout, path: Path) -> None:
+    with duckdb.connect() as connection:
+        named = str(path).replace("'", "''")
+        connection.execute(f"ATTACH '{named}' AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
+        connection.execute("USE made")
+        for statement in view_statements(layout.root, str(layout.root)).values():
+            connection.execute(statement)
+        connection.execute("USE memory")
+        connection.execute("DETACH made")
+
+
+def stale_views(warehouse: Warehouse) -> list[tuple[Path, str]]:
+    """Return the generated files that are not what the newest run would generate, and why."""
+    layout = warehouse.layout
+    stale = []
+    path = _sql_path(layout)
+    try:
+        if path.read_bytes() != _sql_text(layout, _newest(layout)).encode():
+            stale.append((path, "is not what the newest run generates"))
+    except OSError as error:
+        stale.append((path, f"cannot be read: {error.strerror}"))
+    path = _database_path(layout)
+    try:
+        with TemporaryDirectory() as folder:
+            again = Path(folder) / path.name
+            _make_database(layout, again)
+            if _views_in(path) != _views_in(again):
+                stale.append((path, "has not the views that the newest run generates"))
+    except duckdb.Error as error:
+        stale.append((path, f"cannot be opened: {str(error).splitlines()[0]}"))
+    return stale
+
+
+def _views_in(database: Path) -> list[tuple[str, str]]:
+    query = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY view_name"
+    with duckdb.connect(str(database), read_only=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+def _sql_text(layout: Layout, run: int) -> str:
+    statements = view_statements(layout.root, ".").values()
+    return _HEADER.format(run=run) + "\n\n".join(statements) + "\n"
+
+
+def connect(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
+    """Return an in-memory database with all views of the warehouse, wherever it was moved to."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    for statement in view_statements(warehouse.path, str(warehouse.path)).values():
+        connection.execute(statement)
+    return connection
+
+
+def _newest(layout: Layout) -> int:
+    return max(committed_numbers(layout), default=0)
+
+
+def _database_path(layout: Layout) -> Path:
+    return layout.views / "judgebatch.duckdb"
+
+
+def _sql_path(layout: Layout) -> Path:
+    return layout.views / "views.sql"

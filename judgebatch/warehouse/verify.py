@@ -1,0 +1,184 @@
+"""Everything that a warehouse promises, checked: files, log, contracts, laws, identities."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+from judgebatch.errors import JudgebatchError
+from judgebatch.warehouse.durable import files_below, sha256_of
+from judgebatch.warehouse.findings import Finding
+from judgebatch.warehouse.identities import identity_findings
+from judgebatch.warehouse.laws import law_findings
+from judgebatch.warehouse.layout import MANIFEST, Layout, run_name, run_number
+from judgebatch.warehouse.locks import FileLock
+from judgebatch.warehouse.manifest import FileEntry, Manifest, is_token
+from judgebatch.warehouse.publishing import stale_views
+from judgebatch.warehouse.runlog import committed_numbers, read_manifest
+from judgebatch.warehouse.settings_store import settings_findings
+from judgebatch.warehouse.store import Warehouse
+from judgebatch.warehouse.table_files import table_findings
+
+_RESTORE = "Restore it from a backup"
+_THREADS = 2
+
+
+def verify(warehouse: Warehouse) -> list[Finding]:
+    """Check a warehouse and return what is wrong; an empty list means that all is as written.
+
+    Reads every byte of every committed file. Runs that commit meanwhile are left for next time.
+    """
+    layout = warehouse.layout
+    numbers = committed_numbers(layout)
+    findings = list(_names(layout, numbers))
+    manifests: list[Manifest] = []
+    for number in numbers:
+        try:
+            manifest = read_manifest(layout, number)
+        except JudgebatchError as error:
+            findings.append(_finding(layout, layout.manifest(number), str(error), _RESTORE + "."))
+            continue
+        manifests.append(manifest)
+        findings += _seal(layout, manifest)
+    findings += _chain(layout, manifests)
+    for manifest in manifests:
+        findings += _files(layout, manifest)
+    if not findings:
+        # Only of files that are as they were written can the rows be trusted.
+        findings += identity_findings(warehouse)
+    findings += law_findings(manifests)
+    findings += settings_findings(layout, manifests)
+    findings += _views(warehouse, numbers)
+    return findings
+
+
+def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
+    """Check the views, unless a run is at work that will make them anew."""
+    layout = warehouse.layout
+    if not numbers or FileLock.is_held(layout.lock) or committed_numbers(layout) != numbers:
+        return
+    for path, what in stale_views(warehouse):
+        yield _finding(layout, path, what, "It is derived: the next `judgebatch run` replaces it.")
+
+
+def _finding(layout: Layout, path: Path, what: str, meaning: str) -> Finding:
+    return Finding(path.relative_to(layout.root).as_posix(), what, meaning)
+
+
+def _names(layout: Layout, numbers: list[int]) -> Iterator[Finding]:
+    if layout.runs.is_dir():
+        for path in sorted(layout.runs.iterdir()):
+            if run_number(path.name) is None:
+                yield _finding(
+                    layout,
+                    path,
+                    "is not a run",
+                    "Nothing of judgebatch wrote it; move it out of the warehouse.",
+                )
+    else:
+        yield _finding(layout, layout.runs, "is missing", _RESTORE + ".")
+    newest = max(numbers, default=0)
+    for number in sorted(set(range(1, newest + 1)) - set(numbers)):
+        yield _finding(
+            layout,
+            layout.run(number),
+            f"is missing, although run {newest} is committed",
+            f"{_RESTORE}: its rows are in no other run.",
+        )
+
+
+def _seal(layout: Layout, manifest: Manifest) -> Iterator[Finding]:
+    path = layout.manifest(manifest.number)
+    sealed = manifest.sealed()
+    if (
+        sealed.digest != manifest.digest
+        or not is_token(manifest.token)
+        or path.read_bytes() != sealed.to_json()
+    ):
+        yield _finding(
+            layout,
+            path,
+            "was changed after the commit",
+            f"What it says is not certain. {_RESTORE}.",
+        )
+
+
+def _chain(layout: Layout, manifests: list[Manifest]) -> Iterator[Finding]:
+    for before, after in pairwise(manifests):
+        named = after.parent
+        if after.number != before.number + 1:
+            continue
+        if named is None or (named.number, named.digest) != (before.number, before.digest):
+            yield _finding(
+                layout,
+                layout.manifest(after.number),
+                f"was built on another run {before.number} than the one that is here",
+                f"One of the two was swapped. Restore {run_name(before.number)} and "
+                f"{run_name(after.number)} from one backup.",
+            )
+    if manifests and manifests[0].number == 1 and manifests[0].parent is not None:
+        yield _finding(
+            layout,
+            layout.manifest(1),
+            "names a run before the first",
+            f"It was swapped. {_RESTORE}.",
+        )
+
+
+def _files(layout: Layout, manifest: Manifest) -> list[Finding]:
+    folder = layout.run(manifest.number)
+    listed = {entry.path: entry for entry in manifest.files}
+    there = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
+    findings = [
+        _finding(layout, folder / inside, "is missing", _meaning(inside))
+        for inside in listed.keys() - there.keys()
+    ]
+    findings += [
+        _finding(
+            layout,
+            there[inside],
+            "is in no manifest",
+            "Readers of a glob may read it as if it were published; move it out of the warehouse.",
+        )
+        for inside in there.keys() - listed.keys() - {MANIFEST}
+    ]
+    both = sorted(listed.keys() & there.keys())
+    with ThreadPoolExecutor(_THREADS) as pool:
+        damages = pool.map(lambda inside: _damage(there[inside], listed[inside]), both)
+        for inside, damage in zip(both, damages, strict=True):
+            if damage:
+                findings.append(_finding(layout, there[inside], damage, _meaning(inside)))
+            else:
+                findings += [
+                    _finding(layout, there[inside], what, meaning)
+                    for what, meaning in table_findings(there[inside], listed[inside], manifest)
+                ]
+    return sorted(findings, key=lambda finding: finding.where)
+
+
+def _damage(path: Path, entry: FileEntry) -> str | None:
+    """Return what is wrong with a file's bytes."""
+    if path.is_symlink() or not path.is_file():
+        return "is not a plain file"
+    try:
+        size = path.stat().st_size
+        if size != entry.size:
+            return f"has {size} bytes instead of {entry.size}"
+        if sha256_of(path) != entry.sha256:
+            return "has other bytes than were written"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return None
+
+
+def _meaning(inside: str) -> str:
+    if inside.startswith("state/"):
+        return (
+            "It is part of a checkpoint. In the newest run, no run can build on it: restore it "
+            "from a backup or run `judgebatch rebuild-state`; in an older run, nothing needs it."
+        )
+    if inside.startswith("snapshots/"):
+        return f"The state as of that run. {_RESTORE}; the next run writes a new one."
+    if inside.startswith("tables/"):
+        return f"Published rows are lost or changed. {_RESTORE}."
+    return f"{_RESTORE}; no table depends on it."
