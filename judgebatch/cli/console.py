@@ -1,0 +1,113 @@
+"""Writing to the terminal: results on standard output, all else on standard error.
+
+Colours follow the terminal and the variable ``NO_COLOR``.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+Step = Callable[[int], None]
+"""Tells a progress display that so many more units are done."""
+
+
+def out() -> Console:
+    """Return the console of results."""
+    return Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def err() -> Console:
+    """Return the console of errors, warnings and progress."""
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def say(text: str, style: str = "") -> None:
+    """Print a line of a result."""
+    out().print(Text(text, style=style))
+
+
+def note(text: str) -> None:
+    """Print a line beside the result, such as a log line of long work."""
+    err().print(Text(text))
+
+
+def warn(text: str) -> None:
+    """Print a warning: one paragraph."""
+    err().print(Text.assemble(("warning: ", "yellow"), text))
+
+
+def fail(text: str) -> None:
+    """Print an error: one paragraph."""
+    err().print(Text.assemble(("error: ", "bold red"), text))
+
+
+def say_json(document: Mapping[str, Any]) -> None:
+    """Print a result for scripts: one JSON document."""
+    sys.stdout.write(
+        orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode() + "\n"
+    )
+
+
+def say_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    right: Sequence[str] = (),
+) -> None:
+    """Print a table; the columns named in ``right`` are numbers."""
+    table = Table(title=title or None, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(f"{one:,}" if isinstance(one, int) else str(one)) for one in row))
+    Console(highlight=False, markup=False).print(table)
+
+
+@contextmanager
+def progress(what: str, total: int | None, unit: str) -> Iterator[Step]:
+    """Show the progress of long work: a bar on a terminal, plain lines elsewhere.
+
+    Parameters
+    ----------
+    what
+        The work, as a phrase such as ``reading episodes``.
+    total
+        How many units there are, where that is known.
+    unit
+        What a unit is called, in the plural.
+    """
+    console = err()
+    if console.is_terminal:
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(unit, markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        with bar:
+            task = bar.add_task(what, total=total)
+            yield lambda count: bar.advance(task, count)
+        return
+    done = 0
+    told = 0
+
+    def step(count: int) -> None:
+        nonlocal done, told
+        done += count
+        # A line for every tenth of the whole: enough to follow, too few to fill a log.
+        if total and done * 10 // total > told:
+            told = done * 10 // total
+            note(f"{what}: {done:,} of {total:,} {unit}")
+
+    yield step

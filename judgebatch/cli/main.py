@@ -1,0 +1,108 @@
+"""The command line: ``judgebatch COMMAND``."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from judgebatch import __version__
+from judgebatch.cli import console
+from judgebatch.cli.registry import LazyGroup
+from judgebatch.errors import JudgebatchError
+
+UNEXPECTED = 1
+DEBUG = "--debug"
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=True,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(asked: bool) -> None:  # noqa: FBT001 - the signature is Typer's
+    if asked:
+        sys.stdout.write(f"judgebatch {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def judgebatch(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option(DEBUG, help="Show the traceback of an unexpected error.")
+    ] = False,
+) -> None:
+    """Grade agent episodes night after night: every one ends with a score or a stated reason.
+
+    Try it on made-up data:
+
+        judgebatch synth corpus --episodes 2000 --tenants 6 --nights 3 --seed 1
+
+        judgebatch check --settings corpus/judgebatch.toml
+
+        judgebatch run --settings corpus/judgebatch.toml --as-of 2026-03-04T03:00:00Z
+
+    Start with your own:
+
+        judgebatch init
+
+    Exit codes: 0 done, or nothing to do; 1 unexpected; 2 usage or settings; 3 bad input;
+    4 warehouse conflict; 5 verify or doctor found something.
+    """
+    del version, debug  # the one exits, the other is read before the command line is parsed
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code.
+
+    An expected error is one paragraph on standard error. So is an unexpected one, unless
+    ``--debug`` stands anywhere before ``--``: then its traceback comes first.
+    """
+    before = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    debug = DEBUG in before
+    rest = [one for one in before if one != DEBUG] + list(arguments[len(before) :])
+    try:
+        typer.main.get_command(app)(rest, prog_name="judgebatch")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(done.code is not None)
+    except JudgebatchError as error:
+        if debug:
+            traceback.print_exc()
+        console.fail(str(error))
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the last place where it can become a paragraph
+        return _unexpected(error, debug=debug)
+    return 0
+
+
+def _unexpected(error: Exception, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    advice = "" if debug else " Run it again with --debug to see where, and report what it prints."
+    console.fail(
+        f"something unexpected went wrong: {type(error).__name__}: {error}. Nothing that was "
+        f"published before has changed.{advice}"
+    )
+    return UNEXPECTED
+
+
+def main() -> NoReturn:
+    """Run the command line of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        # Ids are any Unicode; a terminal that cannot show one must not stop a run.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run_command(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The commands by name, loaded only when they are called.
+
+Starting must be quick, and most commands need libraries that others do without.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class Entry(NamedTuple):
+    """A command: its name, where it stands (``module:function`` or ``module:app``), its summary."""
+
+    name: str
+    target: str
+    summary: str
+    panel: str
+
+
+_START = "Start here"
+_NIGHT = "Night by night"
+_LOOK = "Look"
+_KEEP = "Keep in order"
+_RULES = "Policies and juries"
+
+ENTRIES: Sequence[Entry] = (
+    Entry("init", "init:init", "Make a settings file and a warehouse.", _START),
+    Entry("check", "check:check", "Check settings and inputs without running.", _START),
+)
+
+
+class LazyGroup(TyperGroup):
+    """A group that knows its commands' names and loads one when it is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._listing = False
+        for entry in ENTRIES:
+            known = TyperCommand(entry.name, help=entry.summary, rich_help_panel=entry.panel)
+            self.add_command(known, entry.name)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; for the list in the help text only its name and summary."""
+        if self._listing:
+            return super().get_command(ctx, cmd_name)
+        entry = next((one for one in ENTRIES if one.name == cmd_name), None)
+        return None if entry is None else load(entry)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help text without loading any command."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+
+def load(entry: Entry) -> Any:
+    """Import a command and return it as Typer runs it."""
+    module, _, name = entry.target.partition(":")
+    found = getattr(import_module(f"judgebatch.cli.{module}"), name)
+    if isinstance(found, typer.Typer):
+        group = typer.main.get_group(found)
+        group.name = entry.name
+        return group
+    single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    single.command(entry.name)(found)
+    return typer.main.get_command(single)
