@@ -68,6 +68,16 @@ def identity_of(table: type[Table]) -> Sequence[str]:
     return table.identified_by or table.primary_key()
 
 
+def type_name(column: dy.Column) -> str:
+    """Return a column's type as documents name it; only state tables nest."""
+    if isinstance(column, dy.List):
+        return f"List({type_name(column.inner)})"
+    if isinstance(column, dy.Struct):
+        fields = (f"{name} {type_name(inner)}" for name, inner in column.inner.items())
+        return f"Struct({', '.join(fields)})"
+    return TYPE_NAMES[type(column).__name__]
+
+
 def json_schema(table: type[Table]) -> dict[str, Any]:
     """Return the contract as a JSON-serialisable document, as it is checked in."""
     return {
@@ -79,7 +89,7 @@ def json_schema(table: type[Table]) -> dict[str, Any]:
         "columns": [
             {
                 "name": name,
-                "type": TYPE_NAMES[type(column).__name__],
+                "type": type_name(column),
                 "nullable": column.nullable,
                 "key": column.primary_key,
                 "doc": (column.metadata or {}).get("doc", ""),
