@@ -25,7 +25,7 @@ from judgebatch.warehouse.durable import (
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import STATE, Layout
 from judgebatch.warehouse.locks import FileLock
-from judgebatch.warehouse.runlog import RunLog
+from judgebatch.warehouse.runlog import RunLog, committed_numbers
 from judgebatch.warehouse.sharding import MAX_SHARDS, shard_of
 from judgebatch.warehouse.staging import Staging, sweep_staging
 
@@ -65,6 +65,10 @@ class Warehouse:
     def runs(self) -> RunLog:
         """Return the committed runs as of now; manifests are read when asked for."""
         return RunLog(self.layout)
+
+    def run_numbers(self) -> list[int]:
+        """Return the numbers of the run folders, also where the log is damaged."""
+        return committed_numbers(self.layout)
 
     def shard_of(self, tenant_ids: pl.Series) -> pl.Series:
         """Return the shard (Int64) of each tenant."""
