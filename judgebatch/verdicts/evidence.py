@@ -1,0 +1,161 @@
+"""Reading the evidence that an aggregate carries: policies, counts, thresholds and weights."""
+
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from judgebatch.verdicts import members
+from judgebatch.verdicts.defects import Defects, Place, Rule, Section, order_of
+from judgebatch.verdicts.flatten import EVIDENCE_KEYS, Evidence, Json
+from judgebatch.verdicts.members import Column, Index, Mask, Vocabulary
+from judgebatch.vocabulary import DefectKind, ErrorPolicy, NotApplicablePolicy
+
+BLOCK = "metadata.aggregation"
+
+_TEXTS = ("strategy", "errorPolicy", "notApplicablePolicy")
+_DECIMALS = ("threshold", "inputWeight", "eligibleWeight")
+_CODE_COUNTS = "errorCodeCounts"
+_POLICIES = {
+    "errorPolicy": Vocabulary(list(ErrorPolicy)),
+    "notApplicablePolicy": Vocabulary(list(NotApplicablePolicy)),
+}
+_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
+
+_BLOCK_UNPARSEABLE = Rule(BLOCK, DefectKind.UNPARSEABLE, "the evidence is not an object")
+_CODE_UNPARSEABLE = Rule(
+    f"{BLOCK}.{_CODE_COUNTS}.", DefectKind.UNPARSEABLE, "a count that is not a number was dropped"
+)
+
+COLUMN_NAMES = {
+    key: "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
+    for key in EVIDENCE_KEYS
+}
+"""The column of each member of an evidence block."""
+
+
+class CodeCounts(NamedTuple):
+    """Entries of ``errorCodeCounts``: the block of each, in its order."""
+
+    block: Index
+    code: pl.Series
+    count: pl.Series
+
+
+class EvidenceRead(NamedTuple):
+    """Evidence blocks, one row each.
+
+    ``node`` holds the block, ``columns`` has one column per member; ``has_counts`` says that
+    ``errorCodeCounts`` is an object and ``code_counts`` are its readable entries. ``not_object``
+    are nodes whose block cannot be read.
+    """
+
+    node: Index
+    columns: dict[str, pl.Series]
+    has_counts: Mask
+    code_counts: CodeCounts
+    not_object: Index
+
+
+def read_evidence(flat: Evidence, defects: Defects) -> EvidenceRead:
+    """Read all evidence blocks of a batch."""
+    node = np.array(flat.node, dtype=np.int64)
+    not_object = np.array(flat.not_object, dtype=np.int64)
+    order = order_of(Section.EVIDENCE)
+    defects.add(
+        _BLOCK_UNPARSEABLE,
+        Place.AGGREGATE,
+        not_object,
+        node=not_object,
+        order=np.full(len(not_object), order),
+    )
+    columns: dict[str, pl.Series] = {}
+    at = EVIDENCE_KEYS.index(_CODE_COUNTS)
+    has_counts, counts = _read_code_counts(
+        flat.members[at], node, order_of(Section.EVIDENCE, index=at), defects
+    )
+    for step, (key, member) in enumerate(zip(EVIDENCE_KEYS, flat.members, strict=True)):
+        rank = order_of(Section.EVIDENCE, index=step)
+        if key == _CODE_COUNTS:
+            columns[COLUMN_NAMES[key]] = _as_json(has_counts, counts)
+            continue
+        column = _read(key, member)
+        columns[COLUMN_NAMES[key]] = column.values
+        hits = np.flatnonzero(column.wrong)
+        _add(key, DefectKind.UNPARSEABLE, node[hits], rank, defects)
+        if key in _POLICIES:
+            unknown = _POLICIES[key].codes(column.values) == Vocabulary.UNKNOWN
+            _add(key, DefectKind.UNKNOWN_VOCABULARY, node[unknown], rank, defects)
+    return EvidenceRead(node, columns, has_counts, counts, not_object)
+
+
+def _read(key: str, member: list[Json]) -> Column:
+    if key in _TEXTS:
+        return members.text(member)
+    if key in _DECIMALS:
+        return members.number(member)
+    return members.count(member)
+
+
+def _add(key: str, kind: DefectKind, node: Index, order: Index, defects: Defects) -> None:
+    note = {
+        DefectKind.UNPARSEABLE: f"the evidence's {key} has the wrong type or range",
+        DefectKind.UNKNOWN_VOCABULARY: f"the evidence's {key} is not a known one",
+    }[kind]
+    rule = Rule(f"{BLOCK}.{key}", kind, note)
+    defects.add(rule, Place.AGGREGATE, node, node=node, order=np.full(len(node), order))
+
+
+def _read_code_counts(
+    member: list[Json], node: Index, order: Index, defects: Defects
+) -> tuple[Mask, CodeCounts]:
+    has = np.array([type(m) is dict for m in member], dtype=np.bool_)
+    wrong = np.array([m is not None for m in member], dtype=np.bool_) & ~has
+    _add(_CODE_COUNTS, DefectKind.UNPARSEABLE, node[wrong], order, defects)
+    filled = [at for at, m in enumerate(member) if m and type(m) is dict]
+    sizes = [len(member[at]) for at in filled]
+    block = np.repeat(np.array(filled, dtype=np.int64), sizes)
+    codes = pl.Series(list(chain.from_iterable(member[at] for at in filled)), dtype=pl.String)
+    raw = list(chain.from_iterable(member[at].values() for at in filled))
+    count = members.truncated(raw, _LONG_MIN, _LONG_MAX)
+    dropped = members.nulls(count.values)
+    hits = np.flatnonzero(dropped)
+    defects.add(
+        _CODE_UNPARSEABLE,
+        Place.AGGREGATE,
+        node[block[hits]],
+        node=node[block[hits]],
+        order=order + hits - np.searchsorted(block, block[hits]),
+        suffix=codes.gather(hits),
+    )
+    kept = np.flatnonzero(~dropped)
+    return has, CodeCounts(block[kept], codes.gather(kept), count.values.gather(kept))
+
+
+def _as_json(has: Mask, counts: CodeCounts) -> pl.Series:
+    """Return each block's counts as JSON text, in stored order; null where there are none."""
+    texts = pl.Series(["{}"]).new_from_index(0, len(has))
+    if len(counts.block):
+        joined = json_counts(counts.block, counts.code, counts.count)
+        texts = texts.scatter(joined["block"], joined["text"])
+    if has.all():
+        return texts
+    none = pl.Series([None], dtype=pl.String).new_from_index(0, len(has))
+    return texts.zip_with(pl.Series(has), none)
+
+
+def json_counts(block: Index, code: pl.Series, count: pl.Series) -> pl.DataFrame:
+    """Return one JSON text of counts per block (columns ``block`` and ``text``)."""
+    return (
+        pl.DataFrame({"block": block, "entry": json_text(code) + ":" + count.cast(pl.String)})
+        .group_by("block", maintain_order=True)
+        .agg(pl.col("entry").str.join(","))
+        .select("block", text="{" + pl.col("entry") + "}")
+    )
+
+
+def json_text(values: pl.Series) -> pl.Series:
+    """Return each text as a JSON string."""
+    encoded = pl.DataFrame({"t": values}).select(pl.struct("t").struct.json_encode()).to_series()
+    return encoded.str.slice(5).str.head(-1)

@@ -1,0 +1,225 @@
+"""Interpretation of stored verdicts: texts in, tables out."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+import polars as pl
+
+from judgebatch.verdicts.attempts import read_attempts
+from judgebatch.verdicts.defects import Defects
+from judgebatch.verdicts.evidence import json_counts, json_text, read_evidence
+from judgebatch.verdicts.flatten import Flat, Json
+from judgebatch.verdicts.judges import read_judges, spread
+from judgebatch.verdicts.judgments import (
+    CODE,
+    ERROR,
+    STATUSES,
+    read_judgments,
+)
+from judgebatch.verdicts.members import Index
+from judgebatch.verdicts.summary import summaries
+from judgebatch.verdicts.support import check_support
+from judgebatch.verdicts.tables import (
+    KINDS,
+    Parts,
+    check_table,
+    defect_table,
+    first_judge,
+    judge_table,
+    node_columns,
+    stage_table,
+    vacuous_rows,
+)
+from judgebatch.verdicts.tree import Tree
+from judgebatch.verdicts.walk import REJECTION, Walk, walk
+from judgebatch.vocabulary import Reading, ReadingSupport, ReasonCode, Status
+
+CHUNK = 256
+"""Verdicts whose decoded form is held at once."""
+
+_READING_OF = {
+    Status.PASS: Reading.ACCEPTED,
+    Status.FAIL: Reading.REJECTED,
+    Status.ABSTAIN: Reading.UNDECIDED,
+    Status.NOT_APPLICABLE: Reading.NOT_APPLICABLE,
+    Status.ERROR: Reading.NOT_ASSESSED,
+}
+
+
+class InterpretedBatch(NamedTuple):
+    """Tables of a batch, each keyed by ``row``: the index of the text in its series."""
+
+    interpretations: pl.DataFrame
+    """One row per readable text."""
+    stages: pl.DataFrame
+    judges: pl.DataFrame
+    checks: pl.DataFrame
+    defects: pl.DataFrame
+    unreadable: pl.DataFrame
+    """Texts that are no JSON objects: ``row`` and ``message``, with the parser's position."""
+
+
+def interpret_texts(texts: pl.Series) -> InterpretedBatch:
+    """Interpret stored verdicts.
+
+    Parameters
+    ----------
+    texts
+        Verdicts as JSON text.
+
+    Returns
+    -------
+    InterpretedBatch
+        All tables; nothing in a text raises.
+    """
+    flat = Flat()
+    rows: list[int] = []
+    unreadable: list[tuple[int, str]] = []
+    for first, part in _chunks(texts):
+        found: list[dict[str, Json]] = []
+        numbers: list[int] = []
+        for row, text in enumerate(part, first):
+            try:
+                verdict = orjson.loads(text)
+            except orjson.JSONDecodeError as error:
+                unreadable.append((row, str(error)))
+                continue
+            if type(verdict) is dict:
+                found.append(verdict)
+                numbers.append(row)
+            else:
+                unreadable.append((row, f"{_TYPES[type(verdict)]} instead of a JSON object"))
+        flat.add(list(range(len(rows), len(rows) + len(numbers))), found)
+        rows += numbers
+    return _interpret(flat, np.array(rows, dtype=np.int64), unreadable)
+
+
+def interpret_objects(verdicts: Iterable[dict[str, Json]]) -> InterpretedBatch:
+    """Interpret verdicts that are decoded already, by the same rules."""
+    flat = Flat()
+    count = 0
+    for verdict in verdicts:
+        flat.add([count], [verdict])
+        count += 1
+    return _interpret(flat, np.arange(count), [])
+
+
+_TYPES = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false"}
+_TYPES[type(None)] = "null"
+
+
+def _chunks(texts: pl.Series) -> Iterator[tuple[int, list[str]]]:
+    for first in range(0, len(texts), CHUNK):
+        yield first, ["" if t is None else t for t in texts[first : first + CHUNK].to_list()]
+
+
+def _interpret(flat: Flat, rows: Index, unreadable: list[tuple[int, str]]) -> InterpretedBatch:
+    defects = Defects()
+    tree = Tree(flat)
+    judges, where = read_judges(flat, tree, defects)
+    judged = read_judgments(flat, where, defects)
+    evidence = read_evidence(flat.evidence, defects)
+    attempts = read_attempts(flat, tree, defects)
+    aggregate = np.full(tree.size, -1, dtype=np.int64)
+    aggregate[flat.aggregates] = np.arange(len(flat.aggregates))
+    walked = walk(flat, tree, attempts, defects)
+    check_support(tree, walked, attempts, judged, evidence, aggregate, defects)
+
+    parts = Parts(tree, judges, judged, aggregate, evidence, attempts)
+    stages, stage_ordinal = stage_table(parts)
+    seats, judge_ordinal = judge_table(parts, stage_ordinal)
+    checks = check_table(parts, judge_ordinal)
+    seat_places = spread(flat.seats.body, flat.seats.size)
+    found, counts = defect_table(parts, defects, seat_places)
+    interpretations = _interpretations(parts, walked, counts, stages, seats)
+    return InterpretedBatch(
+        *(
+            table.with_columns(row=pl.Series(rows[table["row"].to_numpy()]))
+            for table in (interpretations, stages, seats, checks, found)
+        ),
+        pl.DataFrame(unreadable, schema={"row": pl.Int64, "message": pl.String}, orient="row"),
+    )
+
+
+def _interpretations(
+    parts: Parts,
+    walked: Walk,
+    counts: Index,
+    stages: pl.DataFrame,
+    judges: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return one flat row per verdict."""
+    tree, rows = parts.tree, len(parts.tree.roots)
+    own = parts.aggregate[tree.roots]
+    status = np.where(own >= 0, parts.judged.status_code[np.maximum(own, 0)], -1) if rows else own
+    said = np.where(status >= 0, status, len(STATUSES))
+    said[walked.state == REJECTION] = STATUSES.index(Status.FAIL)
+    reading = pl.Series([*(str(_READING_OF[s]) for s in STATUSES), None]).gather(said)
+    support = np.where(walked.undetermined | (said == len(STATUSES)), 2, 0)
+    support[walked.contradicted] = 1
+    errored = np.zeros(rows, dtype=np.bool_)
+    seated = parts.judged.status_code[first_judge(parts) :] == ERROR
+    at_root = parts.judges.accepted & (tree.level[parts.judges.node] == 0)
+    errored[tree.row[parts.judges.node[seated & at_root]]] = True
+    vacuous = np.zeros(rows, dtype=np.bool_)
+    vacuous[vacuous_rows(parts)] = True
+    frame = pl.DataFrame(
+        {
+            "row": np.arange(rows),
+            "source_version": walked.source_version,
+            "reading": reading,
+            "reading_support": pl.Series([str(s) for s in _SUPPORTS]).gather(support),
+            "decided_by_stage": walked.stage,
+            "decided_by_path": walked.path,
+            "decided_by_basis": walked.basis,
+            **node_columns(parts, tree.roots),
+            "error_codes": _error_codes(parts, said),
+            "stage_count": np.bincount(stages["row"].to_numpy(), minlength=rows),
+            "judge_count": np.bincount(judges["row"].to_numpy(), minlength=rows),
+            **{kind.lower(): counts[at] for at, kind in enumerate(KINDS)},
+            "some_judge_errored": errored,
+            "vacuous_pass": vacuous,
+        }
+    )
+    return frame.with_columns(summary=summaries(frame, stages, judges))
+
+
+_SUPPORTS = (
+    ReadingSupport.SUPPORTED,
+    ReadingSupport.CONTRADICTED,
+    ReadingSupport.UNDETERMINED,
+)
+
+
+def _error_codes(parts: Parts, said: Index) -> pl.Series:
+    """Return the terminal codes of each verdict that was not assessed, as JSON counts.
+
+    A root that only propagates errors names the codes that it counted; any other its own.
+    """
+    tree = parts.tree
+    root = np.flatnonzero(said == ERROR)
+    texts = pl.Series([None], dtype=pl.String).new_from_index(0, len(said))
+    own = parts.aggregate[tree.roots[root]]
+    texts.scatter(root, "{}")
+    coded = own >= 0
+    root, own = root[coded], own[coded]
+    wrapper = parts.judged.code[own] == CODE[ReasonCode.ERRORS_PROPAGATED]
+    named = ~wrapper & ~parts.judged.reason_code.gather(own).is_null().to_numpy()
+    if named.any():
+        code = json_text(parts.judged.reason_code.gather(own[named]))
+        texts.scatter(root[named], "{" + code + ":1}")
+    if wrapper.any():
+        counts = parts.evidence.code_counts
+        node = parts.evidence.node[counts.block]
+        wrapping = np.zeros(tree.size, dtype=np.bool_)
+        wrapping[tree.roots[root[wrapper]]] = True
+        terminal = counts.code.ne_missing(ReasonCode.ERRORS_PROPAGATED.value).to_numpy()
+        kept = np.flatnonzero(wrapping[node] & terminal & (counts.count > 0).to_numpy())
+        if len(kept):
+            joined = json_counts(
+                tree.row[node[kept]], counts.code.gather(kept), counts.count.gather(kept)
+            )
+            texts.scatter(joined["block"], joined["text"])
+    return texts

@@ -1,0 +1,256 @@
+"""Reading judgments: the aggregates and judges of a batch, by the same rules, in one table."""
+
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from judgebatch.verdicts import members
+from judgebatch.verdicts.defects import Defects, Place, Rule
+from judgebatch.verdicts.flatten import Flat, Json, Judgments
+from judgebatch.verdicts.members import Column, Index, Mask, Vocabulary
+from judgebatch.vocabulary import DefectKind, ReasonCode, Status
+
+_ABSENT, _UNPARSEABLE = DefectKind.ABSENT, DefectKind.UNPARSEABLE
+_UNKNOWN = DefectKind.UNKNOWN_VOCABULARY
+
+STATUSES = tuple(Status)
+PASS, FAIL, ABSTAIN, NOT_APPLICABLE, ERROR = range(len(STATUSES))
+"""Codes of statuses, beside ``Vocabulary.ABSENT`` and ``Vocabulary.UNKNOWN``."""
+
+STATUS_WORDS = Vocabulary([*STATUSES, *(status.name for status in STATUSES)])
+REASON_CODES = Vocabulary(list(ReasonCode))
+CODE = {code: at for at, code in enumerate(ReasonCode)}
+
+JUDGMENT_ABSENT = Rule("judgment", _ABSENT, "no judgment is stored for this judge")
+_STATUS_ABSENT = Rule("status", _ABSENT, "the judgment has no status")
+_STATUS_UNPARSEABLE = Rule("status", _UNPARSEABLE, "the status is not text")
+_STATUS_UNKNOWN = Rule("status", _UNKNOWN, "the status is none of the five")
+_CODE_ABSENT = Rule("reasonCode", _ABSENT, "an error without a reason code")
+_CODE_UNPARSEABLE = Rule("reasonCode", _UNPARSEABLE, "the reason code is not text")
+_CODE_UNKNOWN = Rule("reasonCode", _UNKNOWN, "the reason code is not a known one")
+_REASONING_ABSENT = Rule("reasoning", _ABSENT, "the judgment has no reasoning")
+_REASONING_UNPARSEABLE = Rule("reasoning", _UNPARSEABLE, "the reasoning is not text")
+_SCORE_UNPARSEABLE = Rule(
+    "score", _UNPARSEABLE, "the score is neither a number in [0, 1] nor a value inside its scale"
+)
+_CHECKS_ABSENT = Rule("checks", _ABSENT, "the judgment has no list of checks")
+_CHECKS_UNPARSEABLE = Rule("checks", _UNPARSEABLE, "the checks are not a list")
+_CHECK_UNPARSEABLE = Rule(
+    "checks", _UNPARSEABLE, "a check without a name or without true or false was dropped"
+)
+_MESSAGE_ABSENT = Rule("message", _ABSENT, "the check has no message")
+_MESSAGE_UNPARSEABLE = Rule("message", _UNPARSEABLE, "the check's message is not text")
+
+# White space as Java's isBlank has it: the no-break spaces are not blank.
+_BLANK = (
+    r"^[\x09-\x0d\x1c-\x20\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200a}"
+    r"\x{2028}\x{2029}\x{205f}\x{3000}]*$"
+)
+
+
+class Where(NamedTuple):
+    """Where each judgment stands.
+
+    ``node`` holds it; ``section`` and ``index`` order it there; ``missing`` ones are not there, so
+    nothing in them is found wrong; ``name`` is a judge's, and ``by_key`` says that the judgment
+    stands in the map under it.
+    """
+
+    node: Index
+    section: Index
+    index: Index
+    missing: Mask
+    by_key: Mask
+    name: pl.Series
+
+
+class Checks(NamedTuple):
+    """Entries of lists of checks: the judgment of each, in order, and which ones were accepted."""
+
+    judgment: Index
+    index: Index
+    accepted: Mask
+    name: pl.Series
+    passed: pl.Series
+    detail: pl.Series
+
+
+class Judged(NamedTuple):
+    """Judgments read: statuses also as codes, scores also as the bare numbers that were stored."""
+
+    where: Where
+    status: pl.Series
+    status_code: npt.NDArray[np.int64]
+    reason_code: pl.Series
+    code: npt.NDArray[np.int64]
+    reasoning: pl.Series
+    score: pl.Series
+    bare_score: pl.Series
+    scale_min: pl.Series
+    scale_max: pl.Series
+    label: pl.Series
+    vacuous: Index
+    checks: Checks
+
+
+def read_judgments(flat: Flat, at: Where, defects: Defects) -> Judged:
+    """Read all judgments of a batch: aggregates, then seats', then unseated judges'."""
+    held = (flat.aggregate, flat.seats.judgment, flat.unseated.judgment)
+    order = order_of_judgment(at)
+
+    def add(rule: Rule, mask: Mask, step: int) -> None:
+        hits = np.flatnonzero(mask & ~at.missing)
+        place = Place.JUDGMENT
+        defects.add(rule, place, hits, node=at.node[hits], order=order[hits] + (step << 27))
+
+    status = members.text(list(chain.from_iterable(j.status for j in held)))
+    code, wire = read_status(status)
+    add(_STATUS_ABSENT, status.absent, 4)
+    add(_STATUS_UNPARSEABLE, status.wrong, 4)
+    add(_STATUS_UNKNOWN, code == Vocabulary.UNKNOWN, 4)
+
+    reason = members.text(list(chain.from_iterable(j.reason_code for j in held)))
+    reason_code = REASON_CODES.codes(reason.values)
+    add(_CODE_ABSENT, reason.absent & (code == ERROR), 5)
+    add(_CODE_UNPARSEABLE, reason.wrong, 5)
+    add(_CODE_UNKNOWN, reason_code == Vocabulary.UNKNOWN, 5)
+
+    reasoning = members.text(list(chain.from_iterable(j.reasoning for j in held)))
+    add(_REASONING_ABSENT, reasoning.absent, 6)
+    add(_REASONING_UNPARSEABLE, reasoning.wrong, 6)
+
+    score, bare, low, high = read_score(list(chain.from_iterable(j.score for j in held)))
+    add(_SCORE_UNPARSEABLE, score.wrong, 7)
+
+    lists = list(chain.from_iterable(j.checks for j in held))
+    listed, absent, checks = _read_checks(lists, at, order, defects)
+    add(_CHECKS_ABSENT, absent, 8)
+    add(_CHECKS_UNPARSEABLE, ~listed & ~absent, 8)
+    label = members.text(list(chain.from_iterable(j.label for j in held)))
+    return Judged(
+        where=at,
+        status=wire,
+        status_code=code,
+        reason_code=reason.values,
+        code=reason_code,
+        reasoning=reasoning.values,
+        score=score.values,
+        bare_score=bare,
+        scale_min=low,
+        scale_max=high,
+        label=label.values,
+        vacuous=_vacuous(held, code),
+        checks=checks,
+    )
+
+
+def order_of_judgment(at: Where) -> Index:
+    """Return where each judgment's turn begins inside its node."""
+    return (at.section << 60) + ((at.index + 1) << 31)
+
+
+def read_status(status: Column) -> tuple[npt.NDArray[np.int64], pl.Series]:
+    """Return each status as a code and as its wire token; unknown ones are kept as they are."""
+    words = STATUS_WORDS.codes(status.values)
+    code = np.where(words >= 0, words % len(STATUSES), words)
+    if (words < len(STATUSES)).all():
+        return code, status.values
+    upper = np.flatnonzero(words >= len(STATUSES))
+    tokens = pl.Series([str(token) for token in STATUSES]).gather(code[upper])
+    return code, status.values.clone().scatter(upper, tokens)
+
+
+def read_score(scores: list[Json]) -> tuple[Column, pl.Series, pl.Series, pl.Series]:
+    """Return scores in [0, 1], the bare numbers as stored, and the scales that were read.
+
+    A legacy score is an object: (value - min) / (max - min).
+    """
+    bare = members.number(scores)
+    values = bare.values
+    inside = members.where((values >= 0.0) & (values <= 1.0))
+    wrong = bare.wrong | (~inside & ~members.nulls(values))
+    none = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(scores))
+    score = values if inside.all() else values.zip_with(pl.Series(inside), none)
+    objects = [at for at in np.flatnonzero(bare.wrong).tolist() if type(scores[at]) is dict]
+    if not objects:
+        return Column(score, wrong), values, none, none
+    at = np.array(objects, dtype=np.int64)
+    held = [scores[i] for i in objects]
+    value, low, high = (
+        members.number([h.get(key) for h in held]).values for key in ("value", "min", "max")
+    )
+    scaled = members.where(low < high) & ~members.nulls(value)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lowest = low.to_numpy()
+        share = (value.to_numpy() - lowest) / (high.to_numpy() - lowest)
+    good = scaled & (share >= 0.0) & (share <= 1.0)
+    wrong[at] = ~good
+    score = score.clone().scatter(at[good], share[good])
+    low_scale = none.clone().scatter(at[scaled], low.filter(pl.Series(scaled)))
+    high_scale = none.clone().scatter(at[scaled], high.filter(pl.Series(scaled)))
+    return Column(score, wrong), values, low_scale, high_scale
+
+
+def _read_checks(
+    lists: list[Json], at: Where, order: Index, defects: Defects
+) -> tuple[Mask, Mask, Checks]:
+    """Return which judgments have a list of checks, which have none, and the checks."""
+    absent = np.zeros(len(lists), dtype=np.bool_)
+    listed = np.ones(len(lists), dtype=np.bool_)
+    if not {list}.issuperset(map(type, lists)):
+        absent = np.array([c is None for c in lists], dtype=np.bool_)
+        listed = np.array([type(c) is list for c in lists], dtype=np.bool_)
+        lists = [c if type(c) is list else [] for c in lists]
+    sizes = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+    judgment = np.repeat(np.arange(len(lists)), sizes)
+    index = np.arange(len(judgment)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    entries = list(chain.from_iterable(lists))
+    is_object = np.ones(len(entries), dtype=np.bool_)
+    if not {dict}.issuperset(map(type, entries)):
+        is_object = np.array([type(e) is dict for e in entries], dtype=np.bool_)
+        entries = [e if type(e) is dict else {} for e in entries]
+    name = members.text([e.get("name") for e in entries])
+    passed = [e.get("passed") for e in entries]
+    if not {bool}.issuperset(map(type, passed)):
+        passed = [p if type(p) is bool else None for p in passed]
+    passes = pl.Series(passed, dtype=pl.Boolean)
+    message = members.text([e.get("message") for e in entries])
+    named = members.where(~name.values.str.contains(_BLANK))
+    good = is_object & named & ~members.nulls(passes)
+
+    def add(rule: Rule, place: Place, mask: Mask, suffix: pl.Series | None = None) -> None:
+        hits = np.flatnonzero(mask)
+        of = judgment[hits]
+        defects.add(
+            rule,
+            place,
+            hits if place is Place.CHECK else of,
+            node=at.node[of],
+            order=order[of] + (9 << 27) + index[hits],
+            suffix=suffix,
+        )
+
+    dropped = np.flatnonzero(~good)
+    if len(dropped):
+        suffix = "[" + pl.Series(index[dropped]).cast(pl.String) + "]"
+        add(_CHECK_UNPARSEABLE, Place.JUDGMENT, ~good, suffix)
+    add(_MESSAGE_ABSENT, Place.CHECK, good & message.absent)
+    add(_MESSAGE_UNPARSEABLE, Place.CHECK, good & message.wrong)
+    detail = message.values.fill_null("")
+    return listed, absent, Checks(judgment, index, good, name.values, passes, detail)
+
+
+def _vacuous(held: tuple[Judgments, ...], code: Index) -> Index:
+    """Return judgments that passed over a roster of no requirements."""
+    first, found = 0, []
+    for judgments in held:
+        found += [first + at for at in judgments.roster]
+        first += len(judgments.status)
+    at = np.array(found, dtype=np.int64)
+    criteria = members.number(list(chain.from_iterable(j.criteria for j in held))).values
+    constraints = members.number(list(chain.from_iterable(j.constraints for j in held))).values
+    none = members.where(criteria == 0.0) | members.where(constraints == 0.0)
+    return at[none & (code[at] == PASS)]

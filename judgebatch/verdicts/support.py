@@ -1,0 +1,304 @@
+"""How far what is stored supports a reading."""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from judgebatch.verdicts import members
+from judgebatch.verdicts.attempts import DISPOSITIONS, POLICIES, REASONS, STAGE_FAILED
+from judgebatch.verdicts.attempts import AttemptsRead as Attempts
+from judgebatch.verdicts.defects import Defects, Phase, Place, Rule
+from judgebatch.verdicts.evidence import BLOCK, EvidenceRead
+from judgebatch.verdicts.judgments import (
+    ABSTAIN,
+    CODE,
+    ERROR,
+    FAIL,
+    NOT_APPLICABLE,
+    PASS,
+    REASON_CODES,
+    Judged,
+)
+from judgebatch.verdicts.members import Index, Mask, Vocabulary
+from judgebatch.verdicts.tree import Tree
+from judgebatch.verdicts.walk import (
+    OWN,
+    REJECT_ON_ANY_FAIL,
+    REJECTION,
+    TIER_MISSING,
+    TOO_LONG,
+    UNDECIDED,
+    VERDICT_MISSING,
+    Walk,
+    same_aggregate,
+)
+from judgebatch.vocabulary import (
+    MACHINERY_CODES,
+    DefectKind,
+    ErrorPolicy,
+    NotApplicablePolicy,
+    ReasonCode,
+    Strategy,
+)
+
+_ABSENT, _INCONSISTENT = DefectKind.ABSENT, DefectKind.INCONSISTENT
+_EXECUTION_FAILED, _CHILD_UNDECIDED, _UNDECLARED = range(3)
+_MACHINERY = tuple(CODE[code] for code in MACHINERY_CODES)
+
+_STAGE_NOT_FAILED = Rule("basis", _INCONSISTENT, "the rejecting tier's stage did not fail")
+_CANNOT_REJECT = Rule("basis", _INCONSISTENT, "the tier's policy does not reject on one failure")
+_NONE_FAILED = Rule("basis", _INCONSISTENT, "no judgment of the rejecting tier failed")
+_NOT_CARRIED = Rule("basis", _INCONSISTENT, "the aggregate is not what such a rejection leaves")
+_NOT_UNDECIDED = Rule("kind", _INCONSISTENT, "undecided, but the aggregate is no machinery error")
+_NO_EVIDENCE = Rule(BLOCK, _ABSENT, "the aggregate carries no evidence")
+_STATUS_DIFFERS = Rule("status", _INCONSISTENT, "the evidence gives another status")
+_CODE_DIFFERS = Rule("reasonCode", _INCONSISTENT, "the evidence gives another reason code")
+
+
+class _Support(NamedTuple):
+    """The facts that all support checks use."""
+
+    tree: Tree
+    walk: Walk
+    judged: Judged
+    aggregate: Index
+    """The judgment of each node's aggregate; -1 without."""
+    defects: Defects
+
+    def refute(self, rule: Rule, place: Place, root: Index, at: Index, check: int) -> None:
+        """Note that something stored contradicts the reading."""
+        self.note(rule, place, root, at, check)
+        self.walk.contradicted[root] = True
+
+    def note(self, rule: Rule, place: Place, root: Index, at: Index, check: int) -> None:
+        """Note a defect."""
+        self.defects.add(
+            rule,
+            place,
+            at,
+            node=self.tree.roots[root],
+            order=np.full(len(root), check),
+            phase=Phase.SUPPORT,
+        )
+
+    def doubt(self, root: Index) -> None:
+        """Note that something needed to support the reading is not there."""
+        self.walk.undetermined[root] = True
+
+
+def check_support(
+    tree: Tree,
+    walk: Walk,
+    attempts: Attempts,
+    judged: Judged,
+    evidence: EvidenceRead,
+    aggregate: Index,
+    defects: Defects,
+) -> None:
+    """Check all roots of a batch; the walk's marks take the results."""
+    support = _Support(tree, walk, judged, aggregate, defects)
+    _check_rejections(support, attempts)
+    _check_undecided(support)
+    _check_evidence(support, evidence)
+
+
+def _check_rejections(support: _Support, attempts: Attempts) -> None:
+    root = np.flatnonzero(support.walk.state == REJECTION)
+    if not len(root):
+        return
+    stop = support.walk.stop[root]
+    target = support.walk.match[stop]
+
+    def refute(rule: Rule, mask: Mask, check: int) -> None:
+        support.refute(rule, Place.DECISION, root[mask], stop[mask], check)
+
+    missing = target < 0
+    refute(TIER_MISSING, missing, 0)
+    root, stop, target = root[~missing], stop[~missing], target[~missing]
+
+    disposition = DISPOSITIONS.codes(attempts.disposition.gather(target))
+    reason = REASONS.codes(attempts.reason.gather(target))
+    wrong = attempts.wrong_disposition[target]
+    unsaid = ((disposition == Vocabulary.ABSENT) & ~wrong) | (reason == Vocabulary.ABSENT)
+    other = ~unsaid & ((disposition != STAGE_FAILED) | (reason == _EXECUTION_FAILED))
+    refute(_STAGE_NOT_FAILED, other, 1)
+    support.doubt(root[unsaid | (~other & (reason == Vocabulary.UNKNOWN))])
+
+    policy = POLICIES.codes(attempts.policy.gather(target))
+    support.doubt(root[policy == Vocabulary.ABSENT])
+    refute(_CANNOT_REJECT, (policy != REJECT_ON_ANY_FAIL) & (policy != Vocabulary.ABSENT), 2)
+
+    empty = ~support.tree.body[target]
+    refute(VERDICT_MISSING, empty, 3)
+    root, stop, target, reason = root[~empty], stop[~empty], target[~empty], reason[~empty]
+    unreadable = support.walk.individuals.unreadable[target]
+    support.doubt(root[unreadable])
+    refute(_NONE_FAILED, ~unreadable & ~support.walk.individuals.any_fail[target], 4)
+
+    own, child = support.aggregate[stop], support.aggregate[target]
+    nowhere = (own < 0) | (child < 0)
+    support.doubt(root[nowhere])
+    root, stop, target, reason = (part[~nowhere] for part in (root, stop, target, reason))
+    own, child = own[~nowhere], child[~nowhere]
+    carried = same_aggregate(support.walk.prints, stop, target)
+    excluded = support.judged.status_code[child] == NOT_APPLICABLE
+    coded = support.judged.code[own] == CODE[ReasonCode.STAGE_FAILED]
+    refute(_NOT_CARRIED, (reason == _CHILD_UNDECIDED) & ~carried, 5)
+    refute(_NOT_CARRIED, (reason == _UNDECLARED) & ~(excluded & coded), 5)
+
+
+def _check_undecided(support: _Support) -> None:
+    root = np.flatnonzero(support.walk.state == UNDECIDED)
+    if not len(root):
+        return
+    stop = support.walk.stop[root]
+    own = support.aggregate[stop]
+    support.doubt(root[own < 0])
+    root, stop, own = root[own >= 0], stop[own >= 0], own[own >= 0]
+    error = support.judged.status_code[own] == ERROR
+    code = support.judged.code[own]
+    unsaid = code < 0
+    wrong = ~error | (~unsaid & ~np.isin(code, _MACHINERY))
+    support.refute(_NOT_UNDECIDED, Place.DECISION, root[wrong], stop[wrong], 6)
+    support.doubt(root[error & unsaid])
+
+
+def _check_evidence(support: _Support, evidence: EvidenceRead) -> None:
+    """Check the roots' aggregates against their own evidence."""
+    tree, walk = support.tree, support.walk
+    block = np.full(tree.size, -1, dtype=np.int64)
+    block[evidence.node] = np.arange(len(evidence.node))
+    broken = np.zeros(tree.size, dtype=np.bool_)
+    broken[evidence.not_object] = True
+    has_aggregate = support.aggregate[tree.roots] >= 0
+    has_evidence = block[tree.roots] >= 0
+    support.doubt(np.flatnonzero(~has_aggregate))
+    wanted = (walk.state <= TOO_LONG) | (walk.state == OWN)
+    bare = has_aggregate & ~has_evidence & wanted
+    support.doubt(np.flatnonzero(bare))
+    hits = np.flatnonzero(bare & ~broken[tree.roots])
+    support.note(_NO_EVIDENCE, Place.AGGREGATE, hits, tree.roots[hits], 7)
+    root = np.flatnonzero(has_evidence)
+    if len(root):
+        _check_rule(support, evidence, root, block[tree.roots[root]])
+
+
+def _check_rule(support: _Support, evidence: EvidenceRead, root: Index, block: Index) -> None:
+    """Compare status and code with what the recorded rule makes of the recorded counts."""
+    tree = support.tree
+    own = support.aggregate[tree.roots[root]]
+    columns = {name: column.gather(block) for name, column in evidence.columns.items()}
+    expected, code, needed = _expect(
+        columns, support.judged.bare_score.gather(own), _blames_machinery(evidence)[block]
+    )
+    for key in _NEEDED:
+        hits = np.flatnonzero(needed == _NEEDED.index(key))
+        rule = Rule(f"{BLOCK}.{key}", _ABSENT, f"the evidence's {key} is needed and not there")
+        support.note(rule, Place.AGGREGATE, root[hits], tree.roots[root[hits]], 8)
+    status, actual = support.judged.status_code[own], support.judged.code[own]
+    comparable = (expected != _UNKNOWN) & (status >= 0)
+    support.doubt(root[~comparable])
+    voted = (status == PASS) | (status == FAIL) | (status == ABSTAIN)
+    differs = comparable & np.where(expected == _ANY_VOTE, ~voted, status != expected)
+    hits = root[differs]
+    support.refute(_STATUS_DIFFERS, Place.AGGREGATE, hits, tree.roots[hits], 9)
+    differs = comparable & (code >= 0) & (actual != Vocabulary.ABSENT) & (actual != code)
+    hits = root[differs]
+    support.refute(_CODE_DIFFERS, Place.AGGREGATE, hits, tree.roots[hits], 10)
+
+
+def _blames_machinery(evidence: EvidenceRead) -> Mask:
+    """Return per block whether its error codes are there, and are none or name no judge's cause."""
+    counts = evidence.code_counts
+    blames = evidence.has_counts.copy()
+    blames[counts.block] = False
+    codes = REASON_CODES.codes(counts.code)
+    blames[counts.block[np.isin(codes, _MACHINERY) | (codes == Vocabulary.UNKNOWN)]] = True
+    return blames
+
+
+_UNKNOWN, _ANY_VOTE = -1, -2
+"""No status is expected; any vote is as good as another."""
+_NEEDED = ("strategy", "eligibleCount", "passCount", "failCount", "threshold")
+_STRATEGIES = Vocabulary(list(Strategy))
+_CONSENSUS, _MAJORITY, _ALL_MUST_PASS = (
+    list(Strategy).index(strategy)
+    for strategy in (Strategy.CONSENSUS, Strategy.MAJORITY, Strategy.ALL_MUST_PASS)
+)
+_NUMERIC = tuple(
+    at for at, strategy in enumerate(Strategy) if at not in {_CONSENSUS, _MAJORITY, _ALL_MUST_PASS}
+)
+
+
+def _expect(
+    columns: dict[str, pl.Series], score: pl.Series, blames_machinery: Mask
+) -> tuple[Index, Index, Index]:
+    """Return the expected status, its reason code (-1: none) and the needed key not there (-1)."""
+    size = len(score)
+    expected = np.full(size, _UNKNOWN, dtype=np.int64)
+    code = np.full(size, -1, dtype=np.int64)
+    needed = np.full(size, -1, dtype=np.int64)
+    pending = np.ones(size, dtype=np.bool_)
+
+    def answer(mask: Mask, status: int, reason: int = -1) -> None:
+        hits = pending & mask
+        expected[hits] = status
+        code[hits] = reason
+        pending[hits] = False
+
+    def need(mask: Mask, key: str) -> None:
+        hits = pending & mask & members.nulls(columns[_COLUMN_OF[key]])
+        needed[hits] = _NEEDED.index(key)
+        pending[hits] = False
+
+    def count(name: str) -> Index:
+        return columns[name].fill_null(0).to_numpy()
+
+    everywhere = np.ones(size, dtype=np.bool_)
+    need(everywhere, "strategy")
+    excluded, errors = count("not_applicable_count"), count("error_count")
+    refuse = members.where(columns["not_applicable_policy"] == NotApplicablePolicy.REFUSE.value)
+    propagate = members.where(columns["error_policy"] == ErrorPolicy.PROPAGATE.value)
+    charge = members.where(columns["error_policy"] == ErrorPolicy.TREAT_AS_FAIL.value)
+    answer(refuse & (excluded > 0), ERROR, CODE[ReasonCode.NOT_APPLICABLE_REFUSED])
+    answer(propagate & (errors > 0), ERROR, CODE[ReasonCode.ERRORS_PROPAGATED])
+    answer(charge & (errors > 0) & blames_machinery, ERROR, CODE[ReasonCode.ERRORS_PROPAGATED])
+
+    need(everywhere, "eligibleCount")
+    eligible = count("eligible_count")
+    exclude = members.where(columns["not_applicable_policy"] == NotApplicablePolicy.EXCLUDE.value)
+    inputs = count("input_count")
+    answer((eligible == 0) & exclude & (inputs > 0) & (inputs == excluded), NOT_APPLICABLE)
+    answer(eligible == 0, ABSTAIN)
+
+    strategy = _STRATEGIES.codes(columns["strategy"])
+    consensus, majority = strategy == _CONSENSUS, strategy == _MAJORITY
+    all_must_pass = strategy == _ALL_MUST_PASS
+    need(consensus | majority, "passCount")
+    need(consensus | majority | all_must_pass, "failCount")
+    passes, fails = count("pass_count"), count("fail_count")
+    answer(consensus & (passes == eligible), PASS)
+    answer(consensus & (fails == eligible), FAIL)
+    answer(consensus, ABSTAIN)
+    answer(majority & (passes > fails), PASS)
+    answer(majority & (passes < fails), FAIL)
+    answer(majority, _ANY_VOTE)
+    answer(all_must_pass & (fails > 0), FAIL)
+    answer(all_must_pass, PASS)
+    numeric = np.isin(strategy, _NUMERIC)
+    need(numeric, "threshold")
+    scored = numeric & ~members.nulls(score)
+    reached = members.where(score >= columns["threshold"])
+    answer(scored & reached, PASS)
+    answer(scored, FAIL)
+    return expected, code, needed
+
+
+_COLUMN_OF = {
+    "strategy": "strategy",
+    "eligibleCount": "eligible_count",
+    "passCount": "pass_count",
+    "failCount": "fail_count",
+    "threshold": "threshold",
+}
