@@ -72,7 +72,8 @@ class AwaitingPolicies(Table):
     episode_id = c.text("Identity inside the tenant.", key=True)
     policy = c.text("The policy's name.", key=True)
     policy_digest = c.text("Which text of that policy.")
-    effective_arrival = c.time("The episode's place in time.")
+    arrived_at = c.time("When the episode arrived.")
+    effective_arrival = c.time("Its place in time, fixed when first considered.")
     judging_window_us = c.count("How long its answers are awaited; null: not.", null=True)
 
 

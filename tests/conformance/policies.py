@@ -60,19 +60,20 @@ def _question(described: dict[str, Any]) -> p.Question:
 
 def _answer(described: dict[str, Any]) -> Any:
     if described["type"] == "noul":
-        return p.NoulAnswer(_number(described["probability"]))
+        return p.NoulAnswer(number(described["probability"]))
     if described["type"] == "choice":
-        return p.ChoiceAnswer(described["choice"], _number(described["confidence"]))
+        return p.ChoiceAnswer(described["choice"], number(described["confidence"]))
     if described["type"] == "score":
         levels = described["probabilities"]
         if isinstance(levels, dict):
-            levels = {int(level): _number(value) for level, value in levels.items()}
-        score, confidence = _number(described["score"]), _number(described["confidence"])
+            levels = {int(level): number(value) for level, value in levels.items()}
+        score, confidence = number(described["score"]), number(described["confidence"])
         return p.ScoreAnswer(score, confidence, levels)
     return described["value"]
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
+    """Return a number that stands as a text, and anything else as it is."""
     return _NUMBERS.get(value, value) if isinstance(value, str) else value
 
 
@@ -104,7 +105,7 @@ def _rule(described: dict[str, Any]) -> p.Rule:
     kinds = {"noul": p.NoulRule, "choice": p.ChoiceRule, "score": p.ScoreRule}
     text = ("name", "choice")
     fields = {
-        key: value if key in text else _number(value)
+        key: value if key in text else number(value)
         for key, value in described.items()
         if key != "type"
     }
