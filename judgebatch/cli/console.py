@@ -4,6 +4,7 @@ Colours follow the terminal and the variable ``NO_COLOR``.
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+
+_SECONDS_BETWEEN_LINES = 5.0
 
 Step = Callable[[int], None]
 """Tells a progress display that so many more units are done."""
@@ -100,14 +103,13 @@ def progress(what: str, total: int | None, unit: str) -> Iterator[Step]:
             yield lambda count: bar.advance(task, count)
         return
     done = 0
-    told = 0
+    told = time.monotonic()
 
     def step(count: int) -> None:
         nonlocal done, told
         done += count
-        # A line for every tenth of the whole: enough to follow, too few to fill a log.
-        if total and done * 10 // total > told:
-            told = done * 10 // total
-            note(f"{what}: {done:,} of {total:,} {unit}")
+        if time.monotonic() - told > _SECONDS_BETWEEN_LINES:
+            told = time.monotonic()
+            note(f"{what}: {done:,} of {total:,} {unit}" if total else f"{what}: {done:,} {unit}")
 
     yield step

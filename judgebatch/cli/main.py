@@ -14,6 +14,7 @@ from judgebatch.errors import JudgebatchError
 
 UNEXPECTED = 1
 DEBUG = "--debug"
+_LONGEST = 500
 
 app = typer.Typer(
     cls=LazyGroup,
@@ -88,8 +89,9 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     advice = "" if debug else " Run it again with --debug to see where, and report what it prints."
+    said = " ".join(str(error).split())[:_LONGEST].rstrip(".")
     console.fail(
-        f"something unexpected went wrong: {type(error).__name__}: {error}. Nothing that was "
+        f"something unexpected went wrong: {type(error).__name__}: {said}. Nothing that was "
         f"published before has changed.{advice}"
     )
     return UNEXPECTED

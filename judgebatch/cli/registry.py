@@ -21,14 +21,19 @@ class Entry(NamedTuple):
 
 
 _START = "Start here"
-_NIGHT = "Night by night"
 _LOOK = "Look"
 _KEEP = "Keep in order"
-_RULES = "Policies and juries"
 
 ENTRIES: Sequence[Entry] = (
     Entry("init", "init:init", "Make a settings file and a warehouse.", _START),
     Entry("check", "check:check", "Check settings and inputs without running.", _START),
+    Entry("synth", "synth:synth", "Write a realistic corpus to try things on.", _START),
+    Entry("history", "history:history", "List the runs.", _LOOK),
+    Entry("show", "show:show", "Show what one run did.", _LOOK),
+    Entry("sql", "sql:sql", "Query the published tables with SQL.", _LOOK),
+    Entry("verify", "verify:verify", "Check that nothing published has changed.", _KEEP),
+    Entry("doctor", "doctor:doctor", "Find what needs attention.", _KEEP),
+    Entry("gc", "gc:gc", "Remove what interrupted runs left.", _KEEP),
 )
 
 
