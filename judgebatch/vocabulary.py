@@ -399,7 +399,6 @@ class JudgmentFault(Token):
     UNKNOWN_OUTCOME = "unknown_outcome"
     UNKNOWN_STATUS = "unknown_status"
     BAD_POSITION = "bad_position"
-    BAD_NAME = "bad_name"
     BAD_SCORE = "bad_score"
     BAD_WEIGHT = "bad_weight"
     BAD_LABEL = "bad_label"
