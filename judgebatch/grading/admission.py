@@ -3,7 +3,7 @@
 The order of the checks is the order of the reasons; each row gets the first that applies.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -40,7 +40,7 @@ VERDICT_CONTENT = (
 
 
 class Admission(NamedTuple):
-    """What became of the rows of one input."""
+    """What became of the episodes' rows."""
 
     accepted: pl.DataFrame
     """Rows with a new identity, with their fingerprints."""
@@ -88,13 +88,17 @@ def _unknown_tenant() -> pl.Expr:
 
 
 def _first_stays(
-    rows: pl.DataFrame, known: pl.DataFrame, time: str, content: Sequence[str], tie_break: list[str]
+    rows: pl.DataFrame,
+    known: pl.DataFrame,
+    order: Sequence[str],
+    completed: Callable[[pl.DataFrame], pl.DataFrame],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return (first rows of new identities, the others with ``same``: content equal or not).
 
-    The row that stays is the one an earlier run considered, then the smallest by time and
-    content, null first.
+    The row that stays is the one an earlier run considered, then the smallest in ``order``,
+    null first. ``completed`` adds columns of ``order`` that only repeated rows need.
     """
+    columns = rows.columns
     rows = rows.join(
         known.select(*ID, *(pl.col(name).alias(f"known_{name}") for name in DIGEST)),
         on=ID,
@@ -104,8 +108,8 @@ def _first_stays(
     repeated = pl.struct(ID).is_duplicated()
     is_known = pl.col("known_digest_high").is_not_null()
     single = rows.filter(~repeated & ~is_known)
-    several = rows.filter(repeated | is_known).sort(
-        *ID, time, *content, *tie_break, nulls_last=False, maintain_order=True
+    several = completed(rows.filter(repeated | is_known)).sort(
+        *ID, *order, nulls_last=False, maintain_order=True
     )
     several = several.with_columns(
         first=~is_known & pl.struct(ID).is_first_distinct(),
@@ -114,11 +118,8 @@ def _first_stays(
             for name in DIGEST
         ),
     )
-    drop = [f"known_{name}" for name in DIGEST]
-    first = pl.concat(
-        [single.drop(drop), several.filter(pl.col("first")).drop(*drop, "first", "same")]
-    )
-    return first, several.filter(~pl.col("first")).drop(drop)
+    first = pl.concat([single.select(columns), several.filter("first").select(columns)])
+    return first, several.filter(~pl.col("first")).select(*columns, "same")
 
 
 def admit_episodes(
@@ -143,11 +144,10 @@ def admit_episodes(
     rows = rows.filter(visible)
     strangers = rows.join(accepting, on="tenant_id", how="anti")
     rows = rows.join(accepting, on="tenant_id", how="semi")
-    first, others = _first_stays(
-        rows, known, "arrived_at", EPISODE_CONTENT, ["extra", "source_file", "source_row"]
-    )
+    order = ["arrived_at", *EPISODE_CONTENT, "extra", "source_file", "source_row"]
+    first, others = _first_stays(rows, known, order, lambda repeated: repeated)
     conflicts = with_reason(
-        others.filter(~pl.col("same")),
+        others.filter(~pl.col("same")).drop("same"),
         QuarantineReason.CONFLICTING_DUPLICATE,
         pl.format("episode {} was seen before with other content", pl.col("episode_id")),
     )
@@ -162,51 +162,45 @@ def admit_episodes(
     )
 
 
-def admit_verdicts(rows: pl.DataFrame, known: pl.DataFrame, accepting: pl.DataFrame) -> Admission:
-    """Admit verdicts that are visible and were not considered before.
+class VerdictAdmission(NamedTuple):
+    """Verdicts by identity; whether their texts can be read is not known yet."""
+
+    first: pl.DataFrame
+    """Rows with a new identity, with their fingerprints."""
+    refused: pl.DataFrame
+    """Rows of unknown tenants and conflicting duplicates, with ``reason`` and ``message``."""
+    already_known: int
+    """Rows that repeat a known identity with the same content."""
+
+
+def admit_verdicts(
+    rows: pl.DataFrame,
+    known: pl.DataFrame,
+    accepting: pl.DataFrame,
+    with_texts: Callable[[pl.DataFrame], pl.DataFrame],
+) -> VerdictAdmission:
+    """Admit verdicts that are visible and were not considered before, by identity.
 
     Parameters
     ----------
     rows
-        Visible VerdictRows with fingerprints ``id_*`` and ``digest_*``, and ``unreadable``: why
-        the text cannot be read, null where it can.
+        Visible VerdictRows with fingerprints ``id_*`` and ``digest_*``.
     known, accepting
         As for episodes.
-
-    Returns
-    -------
-    Admission
-        ``accepted`` holds readable rows with a new identity; ``identities`` that become known
-        are theirs and those of unreadable rows of accepted tenants that came first.
+    with_texts
+        Adds the column ``verdict``, which the rows come without.
     """
-    unreadable = pl.col("unreadable").is_not_null()
     strangers = rows.join(accepting, on="tenant_id", how="anti")
     rows = rows.join(accepting, on="tenant_id", how="semi")
-    first, others = _first_stays(
-        rows, known, "judged_at", VERDICT_CONTENT, ["source_file", "source_row"]
+    order = ["judged_at", *VERDICT_CONTENT, "source_file", "source_row"]
+    first, others = _first_stays(rows, known, order, with_texts)
+    conflicts = with_reason(
+        others.filter(~pl.col("same")).drop("same"),
+        QuarantineReason.CONFLICTING_DUPLICATE,
+        pl.format("verdict {} was seen before with other content", pl.col("verdict_id")),
     )
-    bad_text = QuarantineReason.UNREADABLE_VERDICT
-    broken = pl.col("unreadable")
-    different = others.filter(~pl.col("same"))
-    parts = [
-        with_reason(strangers.filter(unreadable), bad_text, broken),
-        with_reason(
-            strangers.filter(~unreadable), QuarantineReason.UNKNOWN_TENANT, _unknown_tenant()
-        ),
-        with_reason(first.filter(unreadable), bad_text, broken),
-        with_reason(different.filter(unreadable), bad_text, broken),
-        with_reason(
-            different.filter(~unreadable),
-            QuarantineReason.CONFLICTING_DUPLICATE,
-            pl.format("verdict {} was seen before with other content", pl.col("verdict_id")),
-        ),
-    ]
-    return Admission(
-        accepted=first,
-        waiting=rows.clear(),
-        quarantined=pl.concat(quarantine(part, "verdicts", "verdict_id") for part in parts),
-        already_known=int(others["same"].sum()),
-    )
+    strangers = with_reason(strangers, QuarantineReason.UNKNOWN_TENANT, _unknown_tenant())
+    return VerdictAdmission(first, pl.concat([strangers, conflicts]), int(others["same"].sum()))
 
 
 def fingerprinted(rows: pl.DataFrame, id_column: str, content: Sequence[str]) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from judgebatch.grading.admission import quarantine, with_reason
+from judgebatch.grading.admission import with_reason
 from judgebatch.vocabulary import ComparisonDisposition, QuarantineReason
 
 SIDE_SCHEMA = {
@@ -39,16 +39,15 @@ class Resolved(NamedTuple):
     """With ``disposition``."""
     waiting: pl.DataFrame
     """An episode has not been seen."""
-    quarantined: pl.DataFrame
-    """Conforms to QuarantineRows."""
+    refused: pl.DataFrame
+    """With ``reason`` and ``message``."""
 
 
-def quarantine_itself(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return (the other rows, QuarantineRows of comparisons of an episode with itself)."""
+def split_itself(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return (the other rows, comparisons of an episode with itself with their reason)."""
     itself = (pl.col("episode_id") == pl.col("compared_episode_id")).fill_null(value=False)
     message = pl.format("verdict {} compares an episode with itself", pl.col("verdict_id"))
-    bad = with_reason(rows.filter(itself), QuarantineReason.ITSELF, message)
-    return rows.filter(~itself), quarantine(bad, "verdicts", "verdict_id")
+    return rows.filter(~itself), with_reason(rows.filter(itself), QuarantineReason.ITSELF, message)
 
 
 def _with_side(rows: pl.DataFrame, sides: pl.DataFrame, name: str, side: str) -> pl.DataFrame:
@@ -131,7 +130,7 @@ def resolve(rows: pl.DataFrame, as_of: pl.Expr) -> Resolved:
         inside=seen.filter(pl.col("unit").is_not_null()),
         ended=seen.filter(pl.col("unit").is_null()),
         waiting=rows.filter(pl.col("place") == "waiting"),
-        quarantined=pl.concat(quarantine(part, "verdicts", "verdict_id") for part in bad),
+        refused=pl.concat(bad),
     )
 
 

@@ -1,11 +1,11 @@
 """The first half of a night: who is considered, where they belong, and which groups close."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import polars as pl
 
-from judgebatch.contracts.state import AwaitingComparisons, KnownTenants
+from judgebatch.contracts.state import AwaitingComparisons, KnownTenants, KnownVerdicts
 from judgebatch.contracts.table import conform
 from judgebatch.grading import comparisons, epochs, references, units
 from judgebatch.grading.admission import (
@@ -15,12 +15,18 @@ from judgebatch.grading.admission import (
     admit_episodes,
     admit_verdicts,
     fingerprinted,
+    quarantine,
+    with_reason,
 )
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.identity import text_hashes, with_fingerprints
 from judgebatch.grading.pairs import REFERENCE
 from judgebatch.grading.state import ShardState
-from judgebatch.vocabulary import Mode
+from judgebatch.vocabulary import Mode, QuarantineReason
+
+PLACE = ["piece", "row"]
+UNREADABLE = [*PLACE, "unreadable"]
+WAITING = [*PLACE, "considered_at", "unknown_episode_window_us"]
 
 Lookup = Callable[[pl.DataFrame], pl.DataFrame]
 """Takes ``id_high, id_low`` and gives the known rows among them."""
@@ -41,15 +47,39 @@ class Arrivals(NamedTuple):
 class Judged(NamedTuple):
     """The verdicts of a night in their places."""
 
-    admission: Admission
     single: pl.DataFrame
     """Accepted verdicts of one episode."""
-    resolved: comparisons.Resolved
+    outside: pl.DataFrame
+    """Accepted comparisons that ended without a group, with ``disposition``."""
+    entered: pl.DataFrame
+    """Accepted comparisons that came into an undecided group."""
     inside: pl.DataFrame
     """All comparisons inside undecided groups, also those of earlier runs."""
+    waiting: pl.DataFrame
+    """``piece, row`` of rows judged after as_of, and of comparisons whose episode has not been
+    seen, with what they keep from when they were first considered."""
     considered: pl.DataFrame
-    """Fingerprints of verdicts that became known."""
+    """KnownVerdicts: identities that became known."""
     quarantined: pl.DataFrame
+    """Conforms to QuarantineRows."""
+    already_known: int
+
+
+class Texts(Protocol):
+    """Where the verdicts' texts lie; rows name theirs by ``piece`` and ``row``."""
+
+    def with_texts(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return ``rows`` with the column ``verdict``."""
+
+    def accept(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Read the texts of accepted verdicts, in the rows' order, and publish the readings.
+
+        Returns ``piece, row, outcome, error_codes, unreadable``: why a text cannot be read (then
+        it is not published), null where it can.
+        """
+
+    def unreadable(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return ``piece, row, unreadable`` of those whose text cannot be read."""
 
 
 def consider_episodes(
@@ -144,31 +174,110 @@ def consider_verdicts(
     arrivals: Arrivals,
     known_verdicts: Lookup,
     known_episodes: Lookup,
+    texts: Texts,
     clock: Clock,
 ) -> Judged:
-    """Consider verdicts: admit them and find where each comparison belongs.
+    """Consider verdicts: admit them, find where each belongs, read those that are accepted.
 
     Parameters
     ----------
     rows
-        Visible verdicts with fingerprints, ``unreadable``, ``outcome``, ``error_codes``, and
-        ``considered_at`` and ``unknown_episode_window_us`` (null where not considered before).
+        VerdictRows without their text, with fingerprints, ``piece`` and ``row``,
+        ``considered_at`` and ``unknown_episode_window_us`` (null where not considered before),
+        and ``from_state``: left by an earlier run, so known to be readable.
     tenants
         As for episodes.
     known_verdicts, known_episodes
         Look up KnownVerdicts and KnownEpisodes.
+    texts
+        The verdicts' texts.
     """
-    considered_before = pl.col("considered_at").is_not_null()
-    again = rows.filter(considered_before)
-    fresh = rows.filter(~considered_before)
+    again, rest = _split(rows, pl.col("considered_at").is_not_null())
+    fresh, pending = _split(rest, pl.col("judged_at") <= clock.literal())
     accepting = tenants.filter("accepting")
-    admission = admit_verdicts(
-        fresh, known_verdicts(fresh.select(ID)), accepting.select("tenant_id")
+    known = known_verdicts(fresh.select(ID))
+    # An unreadable row is bad from the start: it neither waits nor makes its id known. Where
+    # that matters for other rows, texts are tried first; the others when they are read anyway.
+    repeated = pl.struct(ID).is_duplicated()
+    doubtful = pl.concat(
+        [
+            pending.filter(~pl.col("from_state")),
+            fresh.filter(repeated),
+            fresh.join(known, on=ID, how="semi"),
+            fresh.join(accepting, on="tenant_id", how="anti"),
+        ]
+    ).unique(PLACE)
+    unreadable = [_unreadable(doubtful, texts)]
+    fresh, pending = (
+        part.join(unreadable[0], on=PLACE, how="anti", maintain_order="left")
+        for part in (fresh, pending)
     )
+    admission = admit_verdicts(fresh, known, accepting.select("tenant_id"), texts.with_texts)
+    first = _first_considered(admission.first, state, accepting, clock).select(rows.columns)
+    is_single = pl.col("compared_episode_id").is_null()
+    pairwise, itself = comparisons.split_itself(
+        pl.concat([first.filter(~is_single), again], how="vertical")
+    )
+    resolved = comparisons.resolve(
+        _with_episodes(pairwise, arrivals, known_episodes), clock.literal()
+    )
+    refused = pl.concat([itself, resolved.refused], how="diagonal")
+    stopped = pl.concat([refused, resolved.waiting], how="diagonal")
+    stopped = stopped.join(again.select(PLACE), on=PLACE, how="anti")
+    unreadable.append(_unreadable(stopped.select(rows.columns), texts))
+    accepted = pl.concat(
+        [first.filter(is_single), resolved.inside, resolved.ended], how="diagonal"
+    ).sort("tenant_id", "verdict_id")
+    accepted = accepted.join(texts.accept(accepted), on=PLACE, how="left", maintain_order="left")
+    unreadable.append(accepted.filter(pl.col("unreadable").is_not_null()).select(UNREADABLE))
+    accepted = accepted.filter(pl.col("unreadable").is_null())
+    broken = pl.concat(unreadable)
+    entered = accepted.filter(pl.col("unit").is_not_null())
+    refused = pl.concat(
+        [
+            with_reason(
+                rows.join(broken, on=PLACE, how="inner"),
+                QuarantineReason.UNREADABLE_VERDICT,
+                pl.col("unreadable"),
+            ),
+            admission.refused,
+            refused.join(broken, on=PLACE, how="anti"),
+        ],
+        how="diagonal",
+    )
+    return Judged(
+        single=accepted.filter(is_single),
+        outside=accepted.filter(~is_single & pl.col("unit").is_null()),
+        entered=entered,
+        inside=_inside(entered, state.awaiting_comparisons, arrivals.formed.members),
+        waiting=pl.concat(
+            [
+                pending.select(WAITING),
+                resolved.waiting.join(broken, on=PLACE, how="anti").select(WAITING),
+            ]
+        ),
+        considered=conform(admission.first.join(broken, on=PLACE, how="anti"), KnownVerdicts),
+        quarantined=quarantine(texts.with_texts(refused), "verdicts", "verdict_id"),
+        already_known=admission.already_known,
+    )
+
+
+def _split(rows: pl.DataFrame, condition: pl.Expr) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return rows.filter(condition), rows.filter(~condition)
+
+
+def _unreadable(rows: pl.DataFrame, texts: Texts) -> pl.DataFrame:
+    """Return ``piece, row, unreadable`` of rows whose text cannot be read."""
+    return texts.unreadable(rows.select(PLACE)).select(UNREADABLE)
+
+
+def _first_considered(
+    first: pl.DataFrame, state: ShardState, accepting: pl.DataFrame, clock: Clock
+) -> pl.DataFrame:
+    """Return new rows with the effective time and the window that they keep."""
     was_known = state.known_tenants.select("tenant_id", pl.lit(True).alias("was_known"))
-    readable = (
-        admission.accepted.filter(pl.col("unreadable").is_null())
-        .drop("unknown_episode_window_us")
+    return (
+        first.drop("unknown_episode_window_us")
         .join(was_known, on="tenant_id", how="left")
         .join(
             accepting.select("tenant_id", "unknown_episode_window_us"), on="tenant_id", how="left"
@@ -176,23 +285,6 @@ def consider_verdicts(
         .with_columns(
             considered_at=clock.effective("judged_at", pl.col("was_known").fill_null(value=False))
         )
-        .select(rows.columns)
-    )
-    is_single = pl.col("compared_episode_id").is_null()
-    single = readable.filter(is_single)
-    pairwise, itself = comparisons.quarantine_itself(
-        pl.concat([readable.filter(~is_single), again])
-    )
-    resolved = comparisons.resolve(
-        _with_episodes(pairwise, arrivals, known_episodes), clock.literal()
-    )
-    return Judged(
-        admission,
-        single,
-        resolved,
-        _inside(resolved.inside, state.awaiting_comparisons, arrivals.formed.members),
-        admission.accepted.select(*ID, "digest_high", "digest_low"),
-        pl.concat([admission.quarantined, itself, resolved.quarantined]),
     )
 
 
@@ -210,29 +302,15 @@ def _with_episodes(rows: pl.DataFrame, arrivals: Arrivals, known: Lookup) -> pl.
     return comparisons.with_sides(rows, sides)
 
 
-def _inside(resolved: pl.DataFrame, awaiting: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+def as_comparisons(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return verdict rows in the columns of AwaitingComparisons."""
+    named = rows.with_columns(left=pl.col("episode_id"), right=pl.col("compared_episode_id"))
+    return conform(named, AwaitingComparisons)
+
+
+def _inside(entered: pl.DataFrame, awaiting: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Return AwaitingComparisons of this and earlier runs, with unit and members."""
-    both = pl.concat(
-        [
-            awaiting,
-            conform(
-                resolved.select(
-                    "tenant_id",
-                    "verdict_id",
-                    "task_id",
-                    pl.col("episode_id").alias("left"),
-                    pl.col("compared_episode_id").alias("right"),
-                    "judged_at",
-                    "considered_at",
-                    "outcome",
-                    "error_codes",
-                    "judge_id",
-                    "cost_nano_usd",
-                ),
-                AwaitingComparisons,
-            ),
-        ]
-    )
+    both = pl.concat([awaiting, as_comparisons(entered)])
     for side in ("left", "right"):
         both = both.join(
             members.select(
@@ -251,21 +329,3 @@ def _inside(resolved: pl.DataFrame, awaiting: pl.DataFrame, members: pl.DataFram
         left_member=pl.col("left_member").fill_null(REFERENCE),
         right_member=pl.col("right_member").fill_null(REFERENCE),
     ).drop("left_unit", "right_unit")
-
-
-def ended_outside(resolved: comparisons.Resolved) -> pl.DataFrame:
-    """Return comparisons that ended without a group, in the columns of AwaitingComparisons."""
-    return resolved.ended.select(
-        "tenant_id",
-        "verdict_id",
-        "task_id",
-        pl.col("episode_id").alias("left"),
-        pl.col("compared_episode_id").alias("right"),
-        "judged_at",
-        "considered_at",
-        "outcome",
-        "error_codes",
-        "judge_id",
-        "cost_nano_usd",
-        "disposition",
-    )

@@ -81,7 +81,7 @@ def error_code_counts(seen: pl.DataFrame) -> pl.DataFrame:
         totals.sort(*MEMBER, order)
         .with_columns(entry=pl.format('"{}":{}', "code", "times"))
         .group_by(MEMBER, maintain_order=True)
-        .agg(pl.format("{{}}", pl.col("entry").str.join(",")).alias("error_codes"))
+        .agg((pl.lit("{") + pl.col("entry").str.join(",") + pl.lit("}")).alias("error_codes"))
     )
 
 

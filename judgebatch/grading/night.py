@@ -18,6 +18,7 @@ from judgebatch.grading.consideration import (
     Arrivals,
     Judged,
     Lookup,
+    Texts,
     consider_episodes,
     consider_verdicts,
 )
@@ -50,12 +51,12 @@ class Night:
     """KnownEpisodes that ended."""
     known_verdicts: pl.DataFrame
     """KnownVerdicts that were considered."""
-    taken_verdicts: pl.DataFrame
-    """``piece, row, tenant_id, verdict_id, task_id`` of verdicts accepted for good."""
+    accepted: pl.DataFrame
+    """Verdicts accepted for good: ``tenant_id, verdict_id, task_id, judge_id, judged_at``."""
     still_waiting: pl.DataFrame
     """``piece, row, considered_at, unknown_episode_window_us`` of those that wait."""
     flows: dict[str, Flow]
-    """By subject: episodes, verdicts, comparisons."""
+    """By subject: episodes and verdicts."""
     fit_failed: int
 
 
@@ -66,6 +67,7 @@ def grade(
     tenants: pl.DataFrame,
     known_episodes: Lookup,
     known_verdicts: Lookup,
+    texts: Texts,
     tie_model: TieModel,
     clock: Clock,
 ) -> Night:
@@ -76,15 +78,17 @@ def grade(
     episodes
         New EpisodeRows of this run's files.
     verdicts
-        Visible VerdictRows without their text, with fingerprints (``id_*``, ``digest_*``),
-        ``unreadable``, ``outcome``, ``error_codes``, ``considered_at`` and
-        ``unknown_episode_window_us`` (null: new), and ``piece, row``: where the text lies.
+        VerdictRows without their text, new and waiting ones, with fingerprints (``id_*``,
+        ``digest_*``), ``considered_at`` and ``unknown_episode_window_us`` (null: not considered
+        before), ``from_state``, and ``piece, row``: where the text lies.
     state
         The previous run's checkpoint.
     tenants
         KnownTenants columns plus ``accepting``, for every tenant that can matter.
     known_episodes, known_verdicts
         Look up identities that earlier runs considered.
+    texts
+        The verdicts' texts.
     tie_model
         How ties enter the fit.
     clock
@@ -92,7 +96,7 @@ def grade(
     """
     arrivals = consider_episodes(episodes, state, tenants, known_episodes, clock)
     judged = consider_verdicts(
-        verdicts, state, tenants, arrivals, known_verdicts, known_episodes, clock
+        verdicts, state, tenants, arrivals, known_verdicts, known_episodes, texts, clock
     )
     settlement = settle(arrivals, judged, state, tie_model, clock)
     ended = ends(settlement, arrivals)
@@ -124,20 +128,17 @@ def grade(
         state=_checkpoint(arrivals, settlement, state),
         known_episodes=_ended_identities(ended),
         known_verdicts=judged.considered,
-        taken_verdicts=_taken(judged),
-        still_waiting=judged.resolved.waiting.select(
-            "piece", "row", "considered_at", "unknown_episode_window_us"
-        ),
+        accepted=_accepted(judged),
+        still_waiting=judged.waiting,
         flows=_flows(state, arrivals, judged, settlement, ended),
         fit_failed=settlement.failed.height,
     )
 
 
-def _taken(judged: Judged) -> pl.DataFrame:
-    columns = ["piece", "row", "tenant_id", "verdict_id", "task_id", "judge_id", "judged_at"]
+def _accepted(judged: Judged) -> pl.DataFrame:
+    columns = ["tenant_id", "verdict_id", "task_id", "judge_id", "judged_at"]
     return pl.concat(
-        frame.select(columns)
-        for frame in (judged.single, judged.resolved.inside, judged.resolved.ended)
+        frame.select(columns) for frame in (judged.single, judged.outside, judged.entered)
     ).sort("tenant_id", "verdict_id")
 
 
@@ -203,8 +204,8 @@ def _flows(
         "verdicts": Flow(
             waiting_before=before.waiting_verdicts.height + before.awaiting_comparisons.height,
             quarantined=judged.quarantined.height,
-            already_known=judged.admission.already_known,
+            already_known=judged.already_known,
             ended=settlement.ended.height + judged.single.height,
-            waiting_after=settlement.awaiting.height + judged.resolved.waiting.height,
+            waiting_after=settlement.awaiting.height + judged.waiting.height,
         ),
     }

@@ -6,7 +6,7 @@ import polars as pl
 
 from judgebatch.grading import budget, counts, scores
 from judgebatch.grading.clock import Clock
-from judgebatch.grading.consideration import Arrivals, Judged, ended_outside
+from judgebatch.grading.consideration import Arrivals, Judged, as_comparisons
 from judgebatch.grading.decisions import Decisions, counted, decide, usable
 from judgebatch.grading.state import ShardState
 from judgebatch.vocabulary import ComparisonDisposition, TieModel, UngradedReason
@@ -85,7 +85,7 @@ def settle(
             [
                 _ended(ballots),
                 _not_needed(judged.inside, too_small),
-                ended_outside(judged.resolved),
+                _outside(judged.outside),
             ],
             how="diagonal",
         ),
@@ -150,6 +150,11 @@ def _not_needed(inside: pl.DataFrame, too_small: pl.DataFrame) -> pl.DataFrame:
     return inside.join(too_small.select("unit"), on="unit", how="semi").with_columns(
         disposition=pl.lit(ComparisonDisposition.NOT_NEEDED.value)
     )
+
+
+def _outside(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return comparisons that ended without a group."""
+    return as_comparisons(rows).hstack([rows["disposition"]])
 
 
 def ends(settlement: Settlement, arrivals: Arrivals) -> pl.DataFrame:

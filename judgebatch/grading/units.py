@@ -119,7 +119,7 @@ def sides_of_active(members: pl.DataFrame, novel: pl.DataFrame) -> pl.DataFrame:
         pl.col("group_epoch").fill_null(-1),
         arrived_us=pl.col("arrived_at").dt.epoch("us"),
         insufficient=pl.lit(False),
-    ).select(SIDE_SCHEMA)
+    ).select(*SIDE_SCHEMA)
 
 
 def sides_of_known(names: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
@@ -136,5 +136,5 @@ def sides_of_known(names: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     return (
         names.join(known, on=["id_high", "id_low"], how="inner")
         .with_columns(member=gone, unit=gone)
-        .select(SIDE_SCHEMA)
+        .select(*SIDE_SCHEMA)
     )
