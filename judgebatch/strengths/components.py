@@ -115,9 +115,8 @@ def _connected(cells: Ints, size: int) -> npt.NDArray[np.bool_]:
     everybody = np.uint32((1 << size) - 1)
     for begin in range(0, cells.shape[0], _GROUPS_AT_ONCE):
         part = cells[begin : begin + _GROUPS_AT_ONCE]
-        met: npt.NDArray[np.uint32] = np.asarray(
-            part.reshape(part.shape[0], -1, 3).any(axis=2).T, dtype=np.uint32
-        )
+        low, high, ties = np.ascontiguousarray(part.T).reshape(-1, 3, part.shape[0]).swapaxes(0, 1)
+        met = ((low | high | ties) != 0).astype(np.uint32)
         neighbours = [np.zeros(part.shape[0], np.uint32) for _ in range(size)]
         for i, rows in enumerate(blocks(size)[:-1]):
             for j, row in enumerate(met[rows], start=i + 1):

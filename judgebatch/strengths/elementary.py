@@ -1,8 +1,8 @@
 """Exponential, logistic function and logarithm with the same bits on every CPU.
 
 NumPy's and the C library's versions choose code by CPU, and the choices differ in the last bit.
-Here only ``+ - * /``, ``rint``, ``ldexp``, ``frexp`` and comparisons are used; IEEE 754 fixes
-each of them. Polynomials are evaluated in one written order.
+Here only ``+ - * /``, ``rint``, ``ldexp``, ``frexp``, integer work on the bits and comparisons
+are used; IEEE 754 fixes each of them. Polynomials are evaluated in one written order.
 """
 
 from math import factorial
@@ -16,6 +16,8 @@ _LOG2_E = 1.4426950408889634
 _LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # 32 bits: k * _LN2_HIGH is exact
 _LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 _EXP_TERMS = [1.0 / factorial(k) for k in range(13, -1, -1)]
+_ROUNDER = 1.5 * 2.0**52
+"""Added to a small number it leaves the nearest integer in the lowest bits."""
 _EXP_MAX = 709.782712893384
 _EXP_MIN = -745.2
 _SQRT_HALF = 0.7071067811865476
@@ -30,10 +32,11 @@ def exp_into(x: Floats, out: Floats, reduced: Floats, scratch: Floats) -> None:
     """
     power = scratch
     np.multiply(x, _LOG2_E, out=power)
-    np.rint(power, out=power)
+    np.add(power, _ROUNDER, out=power)
+    exponent = power.view(np.int64) << 52
+    np.subtract(power, _ROUNDER, out=power)
     np.multiply(power, _LN2_HIGH, out=reduced)
     np.subtract(x, reduced, out=reduced)
-    exponent = power.astype(np.int32)
     np.multiply(power, _LN2_LOW, out=power)
     np.subtract(reduced, power, out=reduced)
     np.multiply(reduced, _EXP_TERMS[0], out=out)
@@ -41,7 +44,8 @@ def exp_into(x: Floats, out: Floats, reduced: Floats, scratch: Floats) -> None:
         np.add(out, term, out=out)
         np.multiply(out, reduced, out=out)
     np.add(out, 1.0, out=out)
-    np.ldexp(out, exponent, out=out)
+    bits = out.view(np.int64)
+    np.add(bits, exponent, out=bits)
 
 
 def exp(x: npt.ArrayLike) -> Floats:

@@ -1,7 +1,7 @@
 """Fits of any number of groups through one call."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from judgebatch.strengths.counts import Counted, count_comparisons
 from judgebatch.strengths.elementary import Floats
 from judgebatch.strengths.lanes import fit_lanes
 from judgebatch.strengths.quantile import two_sided
-from judgebatch.vocabulary import FitStatus, SeMethod, Token
+from judgebatch.vocabulary import FitStatus, SeMethod, TieModel, Token
 
 
 class FittedGroups(NamedTuple):
@@ -56,6 +56,7 @@ _METHODS = list(SeMethod)
 def fit_groups(
     comparisons: pl.DataFrame,
     *,
+    tie_model: TieModel | Literal["half_win", "davidson"] = TieModel.HALF_WIN,
     level: float = 0.95,
 ) -> FittedGroups:
     """Fit the strengths of every group's largest connected component.
@@ -68,13 +69,18 @@ def fit_groups(
         One row per comparison: ``group``, ``left``, ``right`` (String or integer; left and
         right alike), ``outcome`` (``left``, ``right``, ``tie``, or integer 1, -1, 0), optional
         ``count``. A row with count 0 only says that its items belong to the group.
+    tie_model
+        ``half_win``: a tie is half a win for each. ``davidson``: ties are an outcome of their
+        own with one parameter per group.
     level
         Of the intervals.
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         Comparisons that cannot be counted, or a level outside (0, 1).
+    UnknownTokenError
+        An unknown tie model.
 
     Notes
     -----
@@ -84,17 +90,18 @@ def fit_groups(
     and Terry (1952) with the pseudo-counts of Rigon and Aliverti (2022). Standard errors are
     the square roots of the diagonal of ``C H^-1 C``, H the negative Hessian, C the centring.
     """
+    model = TieModel.parse(tie_model)
     z = two_sided(level)
     counted = count_comparisons(comparisons)
     components = find_components(counted)
-    results = _solve(counted, components)
+    results = _solve(counted, components, model)
     return FittedGroups(
         _strengths_frame(counted, components, results, z),
         _groups_frame(counted, results),
     )
 
 
-def _solve(counted: Counted, components: Components) -> _Results:
+def _solve(counted: Counted, components: Components, tie_model: TieModel) -> _Results:
     n_groups, n_items = counted.ids.group_ids.len(), counted.ids.item_ids.len()
     results = _Results(
         strength=np.full(n_items, np.nan),
@@ -115,7 +122,7 @@ def _solve(counted: Counted, components: Components) -> _Results:
         for slot, column in enumerate(columns):
             np.add.at(results.tally[slot], items, column)
     for groups, items, cells in components.small:
-        fit = fit_lanes(cells, items.shape[1])
+        fit = fit_lanes(cells, items.shape[1], tie_model)
         good = fit.converged
         results.strength[items[good]] = fit.strength[good]
         results.variance[items[good]] = fit.variance[good]
@@ -128,6 +135,7 @@ def _solve(counted: Counted, components: Components) -> _Results:
         )
         results.iterations[groups] = fit.iterations
         results.gradient[groups] = fit.gradient
+        results.tie_parameter[groups] = fit.tie_parameter
     return results
 
 

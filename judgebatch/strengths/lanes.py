@@ -1,8 +1,8 @@
-"""Bradley-Terry fits of many small groups at once: damped Newton steps in lanes.
+"""Fits of many small groups at once: damped Newton steps in lanes.
 
-Arrays have the groups in their last axis and are small enough to stay in a core's cache. Every
-operation is elementwise over the lanes or adds explicit rows, and a lane stops by itself, so a
-group's bits do not depend on its company, the batch's size or the CPU.
+A batch holds as many groups as fit a core's cache. A lane stops by itself and is taken out;
+when most of a batch have stopped, the rest wait and are batched anew. None of this touches a
+lane's numbers, so a group's bits do not depend on its company.
 """
 
 from typing import NamedTuple
@@ -11,11 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from judgebatch.strengths.codes import Ints
-from judgebatch.strengths.elementary import Floats, exp_into
-from judgebatch.strengths.graph import add_rows, blocks, centred_variances, eliminate, solve
-from judgebatch.strengths.objective import MOST_STEPS, PSEUDO_COUNT, RIDGE, TOLERANCE
+from judgebatch.strengths.davidson import Davidson
+from judgebatch.strengths.elementary import Floats, exp
+from judgebatch.strengths.graph import blocks
+from judgebatch.strengths.half_win import HalfWin
+from judgebatch.strengths.objective import (
+    CAREFUL_ABOVE,
+    MOST_STEPS,
+    SETTLED,
+    TOLERANCE,
+)
+from judgebatch.vocabulary import TieModel
 
-_CACHE_CELLS = 1 << 15
+_MODELS: dict[TieModel, type[HalfWin | Davidson]] = {
+    TieModel.HALF_WIN: HalfWin,
+    TieModel.DAVIDSON: Davidson,
+}
+_CACHE_CELLS = 1 << 18
+_COMPACT_BELOW = 0.6
+_FEWEST_LANES, _MOST_LANES = 16, 1 << 12
 
 
 class LaneFit(NamedTuple):
@@ -30,102 +44,23 @@ class LaneFit(NamedTuple):
     iterations: Ints
     """(n,)."""
     gradient: Floats
-    """(n,): the largest component of the gradient at ``strength``."""
+    """(n,): the gradient's largest component when last evaluated."""
     converged: npt.NDArray[np.bool_]
     """(n,)."""
-    tie_parameter: Floats | None
-    """(n,), of a Davidson fit."""
+    tie_parameter: Floats
+    """(n,): nu of a Davidson fit, NaN otherwise."""
 
 
-class _Block:
-    """The counts of L groups of G items and the work arrays of their Newton steps."""
+class _Waiting(NamedTuple):
+    """Lanes that have not stopped: who they are and how far they came."""
 
-    def __init__(self, cells: Ints, size: int) -> None:
-        """Take (L, 3P) cells: wins of the lower item, wins of the higher one, ties."""
-        n_pairs = size * (size - 1) // 2
-        lanes = cells.shape[0]
-        self.size = size
-        low, high, ties = np.ascontiguousarray(cells.T.reshape(n_pairs, 3, lanes).swapaxes(0, 1))
-        self.tally = _tally(low, high, ties, size)
-        met = low + high + ties
-        comparisons = np.empty(lanes, np.int64)
-        add_rows(met, comparisons)
-        pseudo = PSEUDO_COUNT * (size - 1) / comparisons.astype(np.float64)
-        shared = 0.5 * ties + 0.5 * pseudo * met
-        self.low = low + shared
-        self.high = high + shared
-        self.total = self.low + self.high
-        self.theta = np.zeros((size, lanes))
-        self.weights = np.empty((n_pairs, lanes))
-        self.beats = np.empty((n_pairs, lanes))
-        self.loses = np.empty((n_pairs, lanes))
-        self.step = np.empty((size, lanes))
-        self.worth = np.empty((size, lanes))
-        self.inverse_pivots = np.empty((size - 1, lanes))
-        self.scratch = np.empty((2, size, lanes))
-        self.mean = np.empty(lanes)
-
-    def evaluate(self) -> None:
-        """Fill ``weights`` with the Laplacian's pair weights, ``step`` with the gradient.
-
-        A pair's part of the gradient is ``w_ij p_ji - w_ji p_ij``, not ``w_ij - n_ij p_ij``,
-        which would cancel where one of the two hardly ever wins.
-        """
-        rows = blocks(self.size)
-        exp_into(self.theta, self.worth, self.scratch[0], self.scratch[1])
-        worth, beats, loses, weights = self.worth, self.beats, self.loses, self.weights
-        for i in range(self.size - 1):
-            np.add(worth[i + 1 :], worth[i], out=weights[rows[i]])
-        np.divide(1.0, weights, out=weights)
-        for i in range(self.size - 1):
-            np.multiply(weights[rows[i]], worth[i], out=beats[rows[i]])
-            np.multiply(weights[rows[i]], worth[i + 1 :], out=loses[rows[i]])
-        np.multiply(beats, loses, out=weights)
-        np.multiply(weights, self.total, out=weights)
-        np.add(weights, RIDGE / self.size, out=weights)
-        np.multiply(loses, self.low, out=loses)
-        np.multiply(beats, self.high, out=beats)
-        np.subtract(loses, beats, out=loses)
-        np.multiply(self.theta, -RIDGE, out=self.step)
-        for i in range(self.size - 1):
-            mine = loses[rows[i]]
-            for row in mine:
-                np.add(self.step[i], row, out=self.step[i])
-            later = self.step[i + 1 :]
-            np.subtract(later, mine, out=later)
-
-    def newton(self, active: Floats) -> Floats:
-        """Take one damped step in the lanes where ``active`` is 1; return the steps' ranges."""
-        self.evaluate()
-        eliminate(self.weights, self.inverse_pivots, self.scratch)
-        solve(self.weights, self.inverse_pivots, self.step, self.scratch[0])
-        reach = _range(self.step)
-        scale = np.where(reach <= 1.0, 1.0, 2.0 / (1.0 + reach))
-        self.step *= scale * active
-        self.theta += self.step
-        add_rows(self.theta, self.mean)
-        self.mean *= active / self.size
-        self.theta -= self.mean
-        return reach
+    lanes: Ints
+    parameters: Floats
+    steps: Ints
+    near: npt.NDArray[np.bool_]
 
 
-def _tally(low: Ints, high: Ints, ties: Ints, size: int) -> Ints:
-    """Return wins, losses and ties of each item, (3, G, L), of pair counts (P, L)."""
-    tally = np.zeros((3, size, low.shape[1]), np.int64)
-    for i, rows in enumerate(blocks(size)[:-1]):
-        for slot, (mine, theirs) in enumerate(((low, high), (high, low), (ties, ties))):
-            for row in mine[rows]:
-                tally[slot, i] += row
-            tally[slot, i + 1 :] += theirs[rows]
-    return tally
-
-
-def _range(values: Floats) -> Floats:
-    """Return largest less smallest over the first axis; order does not matter to either."""
-    return np.asarray(values.max(axis=0) - values.min(axis=0))
-
-
-def fit_lanes(cells: Ints, size: int) -> LaneFit:
+def fit_lanes(cells: Ints, size: int, tie_model: TieModel = TieModel.HALF_WIN) -> LaneFit:
     """Fit n groups of ``size`` items, 2 or more, each connected.
 
     Parameters
@@ -142,31 +77,104 @@ def fit_lanes(cells: Ints, size: int) -> LaneFit:
         np.zeros(n, np.int64),
         np.empty(n),
         np.zeros(n, np.bool_),
-        None,
+        np.full(n, np.nan),
     )
-    at_once = max(16, _CACHE_CELLS // (size * (size - 1) // 2))
-    for begin in range(0, n, at_once):
-        part = slice(begin, begin + at_once)
-        _fit_block(_Block(cells[part], size), fit, part)
+    large = np.zeros(n, np.bool_)
+    if cells.max(initial=0) > CAREFUL_ABOVE:
+        large = cells.max(axis=1) > CAREFUL_ABOVE
+    for careful in (False, True):
+        lanes = np.flatnonzero(large == careful)
+        if lanes.size:
+            _fit_all(cells, lanes, fit, tie_model, careful=careful)
     return fit
 
 
-def _fit_block(block: _Block, fit: LaneFit, part: slice) -> None:
-    lanes = block.theta.shape[1]
-    active = np.ones(lanes)
-    iterations = np.zeros(lanes, np.int64)
-    for step in range(1, MOST_STEPS + 1):
-        reach = block.newton(active)
-        iterations[active > 0.0] = step
-        active[reach < TOLERANCE] = 0.0
-        if not active.any():
-            break
-    block.theta += 0.0  # no negative zeros
-    block.evaluate()
-    fit.gradient[part] = np.abs(block.step).max(axis=0)
-    eliminate(block.weights, block.inverse_pivots, block.scratch)
-    fit.strength[part] = block.theta.T
-    fit.variance[part] = centred_variances(block.weights, block.inverse_pivots).T
-    fit.tally[:, part] = block.tally.swapaxes(1, 2)
-    fit.iterations[part] = iterations
-    fit.converged[part] = active == 0.0
+def _fit_all(cells: Ints, lanes: Ints, fit: LaneFit, tie_model: TieModel, *, careful: bool) -> None:
+    model_class: type[HalfWin | Davidson] = _MODELS[tie_model]
+    size = fit.strength.shape[1]
+    fitting = _CACHE_CELLS // (size * (size - 1) // 2)
+    at_once = min(max(_FEWEST_LANES, fitting), _MOST_LANES)
+    fresh = _Waiting(
+        lanes,
+        model_class.initial(size, lanes.size),
+        np.zeros_like(lanes),
+        np.zeros(lanes.size, np.bool_),
+    )
+    first = True
+    while fresh.lanes.size:
+        left = []
+        for begin in range(0, fresh.lanes.size, at_once):
+            part = slice(begin, begin + at_once)
+            batch = _Waiting(
+                fresh.lanes[part], fresh.parameters[:, part], fresh.steps[part], fresh.near[part]
+            )
+            counts = _counts_of(cells, batch.lanes)
+            if first:
+                fit.tally[:, batch.lanes] = _tally(counts, size).swapaxes(1, 2)
+            until = 0 if fresh.lanes.size <= at_once else at_once // 4
+            model = model_class.start(counts, batch.parameters, careful=careful)
+            left.append(_run(model, batch, fit, until=until))
+        fresh = _Waiting(
+            np.concatenate([each.lanes for each in left]),
+            np.concatenate([each.parameters for each in left], axis=1),
+            np.concatenate([each.steps for each in left]),
+            np.concatenate([each.near for each in left]),
+        )
+        first = False
+
+
+def _counts_of(cells: Ints, lanes: Ints) -> Ints:
+    """Return (3, P, L) counts of some lanes."""
+    adjacent = lanes[-1] - lanes[0] + 1 == lanes.size
+    chosen = cells[lanes[0] : lanes[-1] + 1] if adjacent else cells[lanes]
+    return np.ascontiguousarray(chosen.T.reshape(-1, 3, lanes.size).swapaxes(0, 1))
+
+
+def _tally(counts: Ints, size: int) -> Ints:
+    """Return wins, losses and ties of each item, (3, G, L); integer sums have no order."""
+    low, high, ties = counts
+    tally = np.zeros((3, size, low.shape[1]), np.int64)
+    for i, rows in enumerate(blocks(size)[:-1]):
+        for slot, (mine, theirs) in enumerate(((low, high), (high, low), (ties, ties))):
+            tally[slot, i] += mine[rows].sum(axis=0)
+            tally[slot, i + 1 :] += theirs[rows]
+    return tally
+
+
+def _run(model: HalfWin | Davidson, batch: _Waiting, fit: LaneFit, *, until: int) -> _Waiting:
+    """Step until no more than ``until`` lanes have not stopped; return those.
+
+    A lane stops when its step is below ``SETTLED``, so that the factors at hand are those of
+    its result, or below ``TOLERANCE`` for the second time, where rounding leaves no more. Its
+    result is taken there and then; it leaves the arrays with the next compaction.
+    """
+    lanes, steps, near = batch.lanes, batch.steps.copy(), batch.near
+    running = np.ones(lanes.size, np.bool_)
+    while True:
+        model.evaluate()
+        model.direct()
+        reach = model.move()
+        steps += 1
+        small = reach < TOLERANCE
+        done = (reach < SETTLED) | (small & near)
+        near = small
+        stopped = np.flatnonzero(running & (done | (steps >= MOST_STEPS)))
+        if not stopped.size:
+            continue
+        who = lanes[stopped]
+        parameters = model.parameters[:, stopped] + 0.0  # no negative zero
+        fit.strength[who] = parameters[: model.size].T
+        if isinstance(model, Davidson):
+            fit.tie_parameter[who] = exp(parameters[-1])
+        fit.variance[who] = model.variance(stopped).T
+        fit.gradient[who] = np.abs(model.gradient[:, stopped]).max(axis=0)
+        fit.iterations[who] = steps[stopped]
+        fit.converged[who] = done[stopped]
+        running[stopped] = False
+        left = np.flatnonzero(running)
+        if left.size <= until:
+            return _Waiting(lanes[left], model.parameters[:, left], steps[left], near[left])
+        if left.size < _COMPACT_BELOW * lanes.size:
+            model = model.take(left)
+            lanes, steps, near = lanes[left], steps[left], near[left]
+            running = np.ones(left.size, np.bool_)

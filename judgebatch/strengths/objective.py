@@ -11,3 +11,9 @@ TOLERANCE = 1e-10
 
 MOST_STEPS = 50
 """Damped Newton steps before a fit goes to the safeguarded path."""
+
+SETTLED = 1e-13
+"""A step below this leaves the Hessian what it was, to the accuracy of the results."""
+
+CAREFUL_ABOVE = 1 << 10
+"""Counts of a cell above this have the gradient summed with compensation."""
