@@ -7,7 +7,7 @@ import polars as pl
 
 from judgebatch.verdicts import members
 from judgebatch.verdicts.defects import Defects, Place, Rule, Section, order_of
-from judgebatch.verdicts.flatten import ATTEMPT, LAST_LEVEL, SUB_VERDICT, Flat, Json
+from judgebatch.verdicts.flatten import ATTEMPT, LAST_LEVEL, SUB_VERDICT, Flat
 from judgebatch.verdicts.members import Column, Index, Mask, Vocabulary
 from judgebatch.verdicts.tree import Tree, take
 from judgebatch.vocabulary import (
@@ -74,22 +74,22 @@ def read_attempts(flat: Flat, tree: Tree, defects: Defects) -> AttemptsRead:
         return codes
 
     add(_NAME_ABSENT, members.nulls(tree.attempt_name.values), 0)
-    relation = members.text(flat.attempts.relation)
+    relation = flat.attempts.relation.read()
     add(Rule("relation", _ABSENT, "the attempt has no relation"), relation.absent, 1)
     related = add_all(relation, RELATIONS, "relation", 1)
-    policy = members.text(flat.attempts.policy)
+    policy = flat.attempts.policy.read()
     add_all(policy, POLICIES, "policy", 2)
     unread = members.nulls(policy.values) & (related == CASCADE_TIER)
     add(Rule("policy", _ABSENT, "a cascade tier without a policy"), unread, 3)
-    disposition = members.text(flat.attempts.disposition)
+    disposition = flat.attempts.disposition.read()
     add(Rule("disposition", _ABSENT, "the attempt has no disposition"), disposition.absent, 4)
     disposed = add_all(disposition, DISPOSITIONS, "disposition", 4)
-    reason = members.text(flat.attempts.reason)
+    reason = flat.attempts.reason.read()
     unsaid = reason.absent & (disposed == STAGE_FAILED)
     add(Rule("dispositionReason", _ABSENT, "a failed stage without a reason"), unsaid, 5)
     add_all(reason, REASONS, "dispositionReason", 5)
 
-    direct, coded = _read_failures(flat.attempts.failure, flat.attempts.failure_code)
+    direct, coded = flat.attempts.failure.read(), flat.attempts.failure_code.read()
     add_all(direct, FAILURES, "failure", 6)
     add_all(coded, FAILURES, "failureCode", 7)
     failure = direct.values.zip_with(~direct.values.is_null(), coded.values)
@@ -128,16 +128,3 @@ def _read_entries(flat: Flat, tree: Tree, defects: Defects) -> None:
             defects.add(
                 rule, Place.VERDICT, tree.parent[hits], node=hits, order=order, suffix=suffix
             )
-
-
-def _read_failures(failures: list[Json], codes: list[Json]) -> tuple[Column, Column]:
-    """Return ``failure``, and ``failureCode`` where ``failure`` is absent."""
-    if {type(None)}.issuperset(map(type, failures)):
-        direct = members.text(failures)
-    else:
-        # An object stands for its code; one without a code stays an object, which is not text.
-        direct = members.text(
-            [f if type(f) is not dict or f.get("code") is None else f.get("code") for f in failures]
-        )
-        codes = [c if f is None else None for f, c in zip(failures, codes, strict=True)]
-    return direct, members.text(codes)

@@ -1,6 +1,5 @@
 """Reading the evidence that an aggregate carries: policies, counts, thresholds and weights."""
 
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -8,24 +7,20 @@ import polars as pl
 
 from judgebatch.verdicts import members
 from judgebatch.verdicts.defects import Defects, Place, Rule, Section, order_of
-from judgebatch.verdicts.flatten import EVIDENCE_KEYS, Evidence, Json
-from judgebatch.verdicts.members import Column, Index, Mask, Vocabulary
+from judgebatch.verdicts.members import Index, Mask, Vocabulary
+from judgebatch.verdicts.records import CODE_COUNTS, EVIDENCE_KEYS, Evidence, flags, owners
 from judgebatch.vocabulary import DefectKind, ErrorPolicy, NotApplicablePolicy
 
 BLOCK = "metadata.aggregation"
 
-_TEXTS = ("strategy", "errorPolicy", "notApplicablePolicy")
-_DECIMALS = ("threshold", "inputWeight", "eligibleWeight")
-_CODE_COUNTS = "errorCodeCounts"
 _POLICIES = {
     "errorPolicy": Vocabulary(list(ErrorPolicy)),
     "notApplicablePolicy": Vocabulary(list(NotApplicablePolicy)),
 }
-_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 _BLOCK_UNPARSEABLE = Rule(BLOCK, DefectKind.UNPARSEABLE, "the evidence is not an object")
 _CODE_UNPARSEABLE = Rule(
-    f"{BLOCK}.{_CODE_COUNTS}.", DefectKind.UNPARSEABLE, "a count that is not a number was dropped"
+    f"{BLOCK}.{CODE_COUNTS}.", DefectKind.UNPARSEABLE, "a count that is not a number was dropped"
 )
 
 COLUMN_NAMES = {
@@ -40,7 +35,7 @@ class CodeCounts(NamedTuple):
 
     block: Index
     code: pl.Series
-    count: pl.Series
+    number: pl.Series
 
 
 class EvidenceRead(NamedTuple):
@@ -71,31 +66,19 @@ def read_evidence(flat: Evidence, defects: Defects) -> EvidenceRead:
         order=np.full(len(not_object), order),
     )
     columns: dict[str, pl.Series] = {}
-    at = EVIDENCE_KEYS.index(_CODE_COUNTS)
-    has_counts, counts = _read_code_counts(
-        flat.members[at], node, order_of(Section.EVIDENCE, index=at), defects
-    )
-    for step, (key, member) in enumerate(zip(EVIDENCE_KEYS, flat.members, strict=True)):
-        rank = order_of(Section.EVIDENCE, index=step)
-        if key == _CODE_COUNTS:
+    has_counts, counts = _read_code_counts(flat, node, defects)
+    for step, key in enumerate(EVIDENCE_KEYS):
+        if key == CODE_COUNTS:
             columns[COLUMN_NAMES[key]] = _as_json(has_counts, counts)
             continue
-        column = _read(key, member)
+        rank = order_of(Section.EVIDENCE, index=step)
+        column = flat.members[key].read()
         columns[COLUMN_NAMES[key]] = column.values
-        hits = np.flatnonzero(column.wrong)
-        _add(key, DefectKind.UNPARSEABLE, node[hits], rank, defects)
+        _add(key, DefectKind.UNPARSEABLE, node[column.wrong], rank, defects)
         if key in _POLICIES:
             unknown = _POLICIES[key].codes(column.values) == Vocabulary.UNKNOWN
             _add(key, DefectKind.UNKNOWN_VOCABULARY, node[unknown], rank, defects)
     return EvidenceRead(node, columns, has_counts, counts, not_object)
-
-
-def _read(key: str, member: list[Json]) -> Column:
-    if key in _TEXTS:
-        return members.text(member)
-    if key in _DECIMALS:
-        return members.number(member)
-    return members.count(member)
 
 
 def _add(key: str, kind: DefectKind, node: Index, order: Index, defects: Defects) -> None:
@@ -108,36 +91,36 @@ def _add(key: str, kind: DefectKind, node: Index, order: Index, defects: Defects
 
 
 def _read_code_counts(
-    member: list[Json], node: Index, order: Index, defects: Defects
+    flat: Evidence, node: Index, defects: Defects
 ) -> tuple[Mask, CodeCounts]:
-    has = np.array([type(m) is dict for m in member], dtype=np.bool_)
-    wrong = np.array([m is not None for m in member], dtype=np.bool_) & ~has
-    _add(_CODE_COUNTS, DefectKind.UNPARSEABLE, node[wrong], order, defects)
-    filled = [at for at, m in enumerate(member) if m and type(m) is dict]
-    sizes = [len(member[at]) for at in filled]
-    block = np.repeat(np.array(filled, dtype=np.int64), sizes)
-    codes = pl.Series(list(chain.from_iterable(member[at] for at in filled)), dtype=pl.String)
-    raw = list(chain.from_iterable(member[at].values() for at in filled))
-    count = members.truncated(raw, _LONG_MIN, _LONG_MAX)
-    dropped = members.nulls(count.values)
+    order = order_of(Section.EVIDENCE, index=EVIDENCE_KEYS.index(CODE_COUNTS))
+    wrong = node[flat.counts_not_object]
+    _add(CODE_COUNTS, DefectKind.UNPARSEABLE, wrong, order, defects)
+    block, index = owners(flat.counted, flat.size)
+    code = pl.Series(flat.code, dtype=pl.String)
+    count = flat.count.read().values
+    dropped = members.nulls(count)
     hits = np.flatnonzero(dropped)
     defects.add(
         _CODE_UNPARSEABLE,
         Place.AGGREGATE,
         node[block[hits]],
         node=node[block[hits]],
-        order=order + hits - np.searchsorted(block, block[hits]),
-        suffix=codes.gather(hits),
+        order=order + index[hits],
+        suffix=code[hits],
     )
-    kept = np.flatnonzero(~dropped)
-    return has, CodeCounts(block[kept], codes.gather(kept), count.values.gather(kept))
+    counts = CodeCounts(block, code, count)
+    if len(hits):
+        kept = np.flatnonzero(~dropped)
+        counts = CodeCounts(block[kept], code[kept], count[kept])
+    return ~flags(len(node), flat.counts_absent), counts
 
 
 def _as_json(has: Mask, counts: CodeCounts) -> pl.Series:
     """Return each block's counts as JSON text, in stored order; null where there are none."""
     texts = pl.Series(["{}"]).new_from_index(0, len(has))
     if len(counts.block):
-        joined = json_counts(counts.block, counts.code, counts.count)
+        joined = json_counts(counts.block, counts.code, counts.number)
         texts = texts.scatter(joined["block"], joined["text"])
     if has.all():
         return texts

@@ -10,15 +10,16 @@ import polars as pl
 from judgebatch.verdicts.attempts import read_attempts
 from judgebatch.verdicts.defects import Defects
 from judgebatch.verdicts.evidence import json_counts, json_text, read_evidence
-from judgebatch.verdicts.flatten import Flat, Json
-from judgebatch.verdicts.judges import read_judges, spread
+from judgebatch.verdicts.flatten import Flat
+from judgebatch.verdicts.judges import read_judges
 from judgebatch.verdicts.judgments import (
     CODE,
     ERROR,
     STATUSES,
     read_judgments,
 )
-from judgebatch.verdicts.members import Index
+from judgebatch.verdicts.members import Index, Json
+from judgebatch.verdicts.records import owners
 from judgebatch.verdicts.summary import summaries
 from judgebatch.verdicts.support import check_support
 from judgebatch.verdicts.tables import (
@@ -77,6 +78,8 @@ def interpret_texts(texts: pl.Series) -> InterpretedBatch:
     flat = Flat()
     rows: list[int] = []
     unreadable: list[tuple[int, str]] = []
+    import gc
+    gc.disable()
     for first, part in _chunks(texts):
         found: list[dict[str, Json]] = []
         numbers: list[int] = []
@@ -93,6 +96,7 @@ def interpret_texts(texts: pl.Series) -> InterpretedBatch:
                 unreadable.append((row, f"{_TYPES[type(verdict)]} instead of a JSON object"))
         flat.add(list(range(len(rows), len(rows) + len(numbers))), found)
         rows += numbers
+    gc.enable()
     return _interpret(flat, np.array(rows, dtype=np.int64), unreadable)
 
 
@@ -131,7 +135,7 @@ def _interpret(flat: Flat, rows: Index, unreadable: list[tuple[int, str]]) -> In
     stages, stage_ordinal = stage_table(parts)
     seats, judge_ordinal = judge_table(parts, stage_ordinal)
     checks = check_table(parts, judge_ordinal)
-    seat_places = spread(flat.seats.body, flat.seats.size)
+    seat_places = owners(flat.seats.body, flat.seats.size)
     found, counts = defect_table(parts, defects, seat_places)
     interpretations = _interpretations(parts, walked, counts, stages, seats)
     return InterpretedBatch(
@@ -216,10 +220,10 @@ def _error_codes(parts: Parts, said: Index) -> pl.Series:
         wrapping = np.zeros(tree.size, dtype=np.bool_)
         wrapping[tree.roots[root[wrapper]]] = True
         terminal = counts.code.ne_missing(ReasonCode.ERRORS_PROPAGATED.value).to_numpy()
-        kept = np.flatnonzero(wrapping[node] & terminal & (counts.count > 0).to_numpy())
+        kept = np.flatnonzero(wrapping[node] & terminal & (counts.number > 0).to_numpy())
         if len(kept):
             joined = json_counts(
-                tree.row[node[kept]], counts.code.gather(kept), counts.count.gather(kept)
+                tree.row[node[kept]], counts.code.gather(kept), counts.number.gather(kept)
             )
             texts.scatter(joined["block"], joined["text"])
     return texts

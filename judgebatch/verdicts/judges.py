@@ -10,12 +10,12 @@ from judgebatch.verdicts.defects import Defects, Place, Rule, Section, order_of
 from judgebatch.verdicts.flatten import ROOT, Flat
 from judgebatch.verdicts.judgments import JUDGMENT_ABSENT, Where, order_of_judgment
 from judgebatch.verdicts.members import Index, Mask, Vocabulary
+from judgebatch.verdicts.records import flags, owners
 from judgebatch.verdicts.tree import Tree
 from judgebatch.vocabulary import DefectKind, KeySource
 
 _ABSENT, _UNPARSEABLE = DefectKind.ABSENT, DefectKind.UNPARSEABLE
 _KEY_SOURCES = Vocabulary(list(KeySource))
-_INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 _AGGREGATE_ABSENT = Rule("aggregated", _ABSENT, "the verdict has no aggregate")
 _SEATS_ABSENT = Rule("seats", _ABSENT, "the verdict has no list of seats")
@@ -39,7 +39,7 @@ class Judges(NamedTuple):
     """
 
     node: Index
-    index: Index
+    at: Index
     accepted: Mask
     position: pl.Series
     name: pl.Series
@@ -49,8 +49,8 @@ class Judges(NamedTuple):
 def read_judges(flat: Flat, tree: Tree, defects: Defects) -> tuple[Judges, Where]:
     """Read all seats and unseated judges of a batch; say where all judgments stand."""
     _read_bodies(flat, tree, defects)
-    seat_node, seat_index = spread(flat.seats.body, flat.seats.size)
-    loose_node, loose_index = spread(flat.unseated.body, flat.unseated.size)
+    seat_node, seat_index = owners(flat.seats.body, flat.seats.size)
+    loose_node, loose_index = owners(flat.unseated.body, flat.unseated.size)
     dropped = flags(len(seat_node), flat.seats.dropped)
     position, key, source = _read_seats(flat, seat_node, seat_index, dropped, defects)
 
@@ -58,11 +58,11 @@ def read_judges(flat: Flat, tree: Tree, defects: Defects) -> tuple[Judges, Where
     node = np.concatenate([seat_node, loose_node])
     index = np.concatenate([seat_index, loose_index])
     accepted = np.concatenate([~dropped, np.ones(len(loose_node), dtype=np.bool_)])
-    name = pl.concat([key, pl.Series(flat.unseated.name, dtype=pl.String)])
+    name = pl.concat([key, flat.unseated.name.read().values])
     no_source = pl.Series([None], dtype=pl.String).new_from_index(0, len(loose_node))
     judges = Judges(
         node=node,
-        index=index,
+        at=index,
         accepted=accepted,
         position=pl.concat([position, pl.Series(loose_index)]),
         name=name,
@@ -85,7 +85,7 @@ def read_judges(flat: Flat, tree: Tree, defects: Defects) -> tuple[Judges, Where
     at = Where(
         node=np.concatenate([aggregate, node]),
         section=np.repeat(np.array(sections, dtype=np.int64), [len(aggregate), len(node)]),
-        index=np.concatenate([np.full(len(aggregate), -1), index]),
+        at=np.concatenate([np.full(len(aggregate), -1), index]),
         missing=np.concatenate(missing),
         by_key=np.concatenate(by_key),
         name=pl.concat([unnamed, name]),
@@ -137,30 +137,16 @@ def _read_seats(
             order=order[hits],
             suffix=suffix,
         )
-    position = members.truncated(flat.seats.position, _INT_MIN, _INT_MAX)
+    position = flat.seats.position.read()
     nowhere = members.nulls(position.values)
     add(_POSITION_UNPARSEABLE, nowhere, 0)
     positions = position.values
     if nowhere.any():
         positions = positions.zip_with(pl.Series(~nowhere), pl.Series(index))
-    key = members.text(flat.seats.key)
+    key = flat.seats.key.read()
     add(_KEY_ABSENT, members.nulls(key.values), 1)
-    source = members.text(flat.seats.key_source)
+    source = flat.seats.key_source.read()
     add(_SOURCE_ABSENT, source.absent, 2)
     add(_SOURCE_UNPARSEABLE, source.wrong, 2)
     add(_SOURCE_UNKNOWN, _KEY_SOURCES.codes(source.values) == Vocabulary.UNKNOWN, 2)
     return positions, key.values.fill_null(""), source.values
-
-
-def spread(owners: list[int], sizes: list[int]) -> tuple[Index, Index]:
-    """Return the owner of each entry of the owners' lists, and its index there."""
-    counts = np.array(sizes, dtype=np.int64)
-    owner = np.repeat(np.array(owners, dtype=np.int64), counts)
-    return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-
-
-def flags(size: int, places: list[int]) -> Mask:
-    """Return a mask that is true at the places."""
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[places] = True
-    return mask

@@ -9,8 +9,9 @@ import polars as pl
 
 from judgebatch.verdicts import members
 from judgebatch.verdicts.defects import Defects, Place, Rule
-from judgebatch.verdicts.flatten import Flat, Json, Judgments
+from judgebatch.verdicts.flatten import Flat
 from judgebatch.verdicts.members import Column, Index, Mask, Vocabulary
+from judgebatch.verdicts.records import Judgments, flags, owners, read_all
 from judgebatch.vocabulary import DefectKind, ReasonCode, Status
 
 _ABSENT, _UNPARSEABLE = DefectKind.ABSENT, DefectKind.UNPARSEABLE
@@ -54,14 +55,14 @@ _BLANK = (
 class Where(NamedTuple):
     """Where each judgment stands.
 
-    ``node`` holds it; ``section`` and ``index`` order it there; ``missing`` ones are not there, so
+    ``node`` holds it; ``section`` and ``at`` order it there; ``missing`` ones are not there, so
     nothing in them is found wrong; ``name`` is a judge's, and ``by_key`` says that the judgment
     stands in the map under it.
     """
 
     node: Index
     section: Index
-    index: Index
+    at: Index
     missing: Mask
     by_key: Mask
     name: pl.Series
@@ -106,30 +107,33 @@ def read_judgments(flat: Flat, at: Where, defects: Defects) -> Judged:
         place = Place.JUDGMENT
         defects.add(rule, place, hits, node=at.node[hits], order=order[hits] + (step << 27))
 
-    status = members.text(list(chain.from_iterable(j.status for j in held)))
+    status = read_all(j.status for j in held)
     code, wire = read_status(status)
     add(_STATUS_ABSENT, status.absent, 4)
     add(_STATUS_UNPARSEABLE, status.wrong, 4)
     add(_STATUS_UNKNOWN, code == Vocabulary.UNKNOWN, 4)
 
-    reason = members.text(list(chain.from_iterable(j.reason_code for j in held)))
+    reason = read_all(j.reason_code for j in held)
     reason_code = REASON_CODES.codes(reason.values)
     add(_CODE_ABSENT, reason.absent & (code == ERROR), 5)
     add(_CODE_UNPARSEABLE, reason.wrong, 5)
     add(_CODE_UNKNOWN, reason_code == Vocabulary.UNKNOWN, 5)
 
-    reasoning = members.text(list(chain.from_iterable(j.reasoning for j in held)))
+    reasoning = read_all(j.reasoning for j in held)
     add(_REASONING_ABSENT, reasoning.absent, 6)
     add(_REASONING_UNPARSEABLE, reasoning.wrong, 6)
 
-    score, bare, low, high = read_score(list(chain.from_iterable(j.score for j in held)))
+    score, bare, low, high = read_score(held)
     add(_SCORE_UNPARSEABLE, score.wrong, 7)
 
-    lists = list(chain.from_iterable(j.checks for j in held))
-    listed, absent, checks = _read_checks(lists, at, order, defects)
-    add(_CHECKS_ABSENT, absent, 8)
-    add(_CHECKS_UNPARSEABLE, ~listed & ~absent, 8)
-    label = members.text(list(chain.from_iterable(j.label for j in held)))
+    firsts = firsts_of(held)
+    checks = _read_checks(held, at, order, defects)
+    total = len(code)
+    absent = _places(firsts, [j.checks.absent for j in held])
+    not_list = _places(firsts, [j.checks.not_list for j in held])
+    add(_CHECKS_ABSENT, flags(total, absent), 8)
+    add(_CHECKS_UNPARSEABLE, flags(total, not_list), 8)
+    label = read_all(j.label for j in held)
     return Judged(
         where=at,
         status=wire,
@@ -149,7 +153,7 @@ def read_judgments(flat: Flat, at: Where, defects: Defects) -> Judged:
 
 def order_of_judgment(at: Where) -> Index:
     """Return where each judgment's turn begins inside its node."""
-    return (at.section << 60) + ((at.index + 1) << 31)
+    return (at.section << 60) + ((at.at + 1) << 31)
 
 
 def read_status(status: Column) -> tuple[npt.NDArray[np.int64], pl.Series]:
@@ -163,63 +167,62 @@ def read_status(status: Column) -> tuple[npt.NDArray[np.int64], pl.Series]:
     return code, status.values.clone().scatter(upper, tokens)
 
 
-def read_score(scores: list[Json]) -> tuple[Column, pl.Series, pl.Series, pl.Series]:
+def firsts_of(held: tuple[Judgments, ...]) -> list[int]:
+    """Return the number of each part's first judgment in the one table."""
+    return [0, held[0].size, held[0].size + held[1].size]
+
+
+def _places(firsts: list[int], parts: list[list[int]]) -> list[int]:
+    """Return places in the one table, given the places in each part."""
+    return [
+        first + place for first, part in zip(firsts, parts, strict=True) for place in part
+    ]
+
+
+def read_score(
+    held: tuple[Judgments, ...],
+) -> tuple[Column, pl.Series, pl.Series, pl.Series]:
     """Return scores in [0, 1], the bare numbers as stored, and the scales that were read.
 
     A legacy score is an object: (value - min) / (max - min).
     """
-    bare = members.number(scores)
+    bare = read_all(j.score for j in held)
     values = bare.values
     inside = members.where((values >= 0.0) & (values <= 1.0))
     wrong = bare.wrong | (~inside & ~members.nulls(values))
-    none = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(scores))
-    score = values if inside.all() else values.zip_with(pl.Series(inside), none)
-    objects = [at for at in np.flatnonzero(bare.wrong).tolist() if type(scores[at]) is dict]
-    if not objects:
+    none = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(values))
+    score = values.zip_with(pl.Series(inside), none)
+    scaled = _places(firsts_of(held), [j.scaled for j in held])
+    if not scaled:
         return Column(score, wrong), values, none, none
-    at = np.array(objects, dtype=np.int64)
-    held = [scores[i] for i in objects]
-    value, low, high = (
-        members.number([h.get(key) for h in held]).values for key in ("value", "min", "max")
-    )
-    scaled = members.where(low < high) & ~members.nulls(value)
+    at = np.array(scaled, dtype=np.int64)
+    value = read_all(j.scale_value for j in held).values
+    low = read_all(j.scale_min for j in held).values
+    high = read_all(j.scale_max for j in held).values
+    readable = members.where(low < high) & ~members.nulls(value)
     with np.errstate(over="ignore", invalid="ignore"):
         lowest = low.to_numpy()
         share = (value.to_numpy() - lowest) / (high.to_numpy() - lowest)
-    good = scaled & (share >= 0.0) & (share <= 1.0)
+    good = readable & (share >= 0.0) & (share <= 1.0)
     wrong[at] = ~good
     score = score.clone().scatter(at[good], share[good])
-    low_scale = none.clone().scatter(at[scaled], low.filter(pl.Series(scaled)))
-    high_scale = none.clone().scatter(at[scaled], high.filter(pl.Series(scaled)))
-    return Column(score, wrong), values, low_scale, high_scale
+    scale_min = none.clone().scatter(at[readable], low.filter(pl.Series(readable)))
+    scale_max = none.clone().scatter(at[readable], high.filter(pl.Series(readable)))
+    return Column(score, wrong), values, scale_min, scale_max
 
 
 def _read_checks(
-    lists: list[Json], at: Where, order: Index, defects: Defects
-) -> tuple[Mask, Mask, Checks]:
-    """Return which judgments have a list of checks, which have none, and the checks."""
-    absent = np.zeros(len(lists), dtype=np.bool_)
-    listed = np.ones(len(lists), dtype=np.bool_)
-    if not {list}.issuperset(map(type, lists)):
-        absent = np.array([c is None for c in lists], dtype=np.bool_)
-        listed = np.array([type(c) is list for c in lists], dtype=np.bool_)
-        lists = [c if type(c) is list else [] for c in lists]
-    sizes = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-    judgment = np.repeat(np.arange(len(lists)), sizes)
-    index = np.arange(len(judgment)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    entries = list(chain.from_iterable(lists))
-    is_object = np.ones(len(entries), dtype=np.bool_)
-    if not {dict}.issuperset(map(type, entries)):
-        is_object = np.array([type(e) is dict for e in entries], dtype=np.bool_)
-        entries = [e if type(e) is dict else {} for e in entries]
-    name = members.text([e.get("name") for e in entries])
-    passed = [e.get("passed") for e in entries]
-    if not {bool}.issuperset(map(type, passed)):
-        passed = [p if type(p) is bool else None for p in passed]
-    passes = pl.Series(passed, dtype=pl.Boolean)
-    message = members.text([e.get("message") for e in entries])
-    named = members.where(~name.values.str.contains(_BLANK))
-    good = is_object & named & ~members.nulls(passes)
+    held: tuple[Judgments, ...], at: Where, order: Index, defects: Defects
+) -> Checks:
+    """Read the entries of all lists of checks."""
+    firsts = firsts_of(held)
+    owner = _places(firsts, [j.checks.owner for j in held])
+    judgment, index = owners(owner, list(chain.from_iterable(j.checks.size for j in held)))
+    name = read_all(j.checks.name for j in held).values
+    passed = read_all(j.checks.passed for j in held).values
+    message = read_all(j.checks.message for j in held)
+    named = members.where(~name.str.contains(_BLANK))
+    good = named & ~members.nulls(passed)
 
     def add(rule: Rule, place: Place, mask: Mask, suffix: pl.Series | None = None) -> None:
         hits = np.flatnonzero(mask)
@@ -239,18 +242,13 @@ def _read_checks(
         add(_CHECK_UNPARSEABLE, Place.JUDGMENT, ~good, suffix)
     add(_MESSAGE_ABSENT, Place.CHECK, good & message.absent)
     add(_MESSAGE_UNPARSEABLE, Place.CHECK, good & message.wrong)
-    detail = message.values.fill_null("")
-    return listed, absent, Checks(judgment, index, good, name.values, passes, detail)
+    return Checks(judgment, index, good, name, passed, message.values.fill_null(""))
 
 
 def _vacuous(held: tuple[Judgments, ...], code: Index) -> Index:
     """Return judgments that passed over a roster of no requirements."""
-    first, found = 0, []
-    for judgments in held:
-        found += [first + at for at in judgments.roster]
-        first += len(judgments.status)
-    at = np.array(found, dtype=np.int64)
-    criteria = members.number(list(chain.from_iterable(j.criteria for j in held))).values
-    constraints = members.number(list(chain.from_iterable(j.constraints for j in held))).values
+    at = np.array(_places(firsts_of(held), [j.roster for j in held]), dtype=np.int64)
+    criteria = read_all(j.criteria for j in held).values
+    constraints = read_all(j.constraints for j in held).values
     none = members.where(criteria == 0.0) | members.where(constraints == 0.0)
     return at[none & (code[at] == PASS)]

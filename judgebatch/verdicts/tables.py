@@ -238,7 +238,7 @@ def _paths(parts: Parts, place: Index, at: Index, seats: tuple[Index, Index]) ->
 
 def _judgment_paths(parts: Parts, judgments: Index) -> pl.Series:
     at = parts.judged.where
-    index = pl.Series(at.index[judgments]).cast(pl.String)
+    index = pl.Series(at.at[judgments]).cast(pl.String)
     by_key = pl.Series(at.by_key[judgments])
     aggregate = pl.Series(judgments < first_judge(parts))
     judge = (".individualByName[" + at.name.gather(judgments) + "]").zip_with(

@@ -46,7 +46,7 @@ class Tree:
         self.roots: Index = np.flatnonzero(self.origin == ROOT)
         self.deepest = int(self.level.max(initial=0))
         self.rank = self._rank()
-        self.attempt_name = members.text(flat.attempts.name)
+        self.attempt_name = flat.attempts.name.read()
         self.name = self._spread(flat.attempts.node, self.attempt_name.values)
 
     def _spread(self, nodes: list[int], values: pl.Series) -> pl.Series:

@@ -13,10 +13,10 @@ from judgebatch.verdicts import members
 from judgebatch.verdicts.attempts import CASCADE_TIER, DISPOSITIONS, POLICIES, RELATIONS, USED
 from judgebatch.verdicts.attempts import AttemptsRead as Attempts
 from judgebatch.verdicts.defects import Defects, Phase, Place, Rule
-from judgebatch.verdicts.flatten import ATTEMPT, Decisions, Flat
-from judgebatch.verdicts.judges import spread
+from judgebatch.verdicts.flatten import ATTEMPT, Flat
 from judgebatch.verdicts.judgments import FAIL, PASS, STATUS_WORDS, STATUSES
 from judgebatch.verdicts.members import Index, Mask, Vocabulary
+from judgebatch.verdicts.records import Decisions, owners
 from judgebatch.verdicts.tree import Tree, pointer_step, take
 from judgebatch.vocabulary import DecisionBasis, DecisionKind, DefectKind, TierPolicy
 
@@ -107,8 +107,8 @@ class _Edges(NamedTuple):
 
 def walk(flat: Flat, tree: Tree, attempts: Attempts, defects: Defects) -> Walk:
     """Walk all roots of a batch."""
-    tier = members.text(flat.decisions.tier).values
-    basis = members.text(flat.decisions.basis).values
+    tier = flat.decisions.tier.read().values
+    basis = flat.decisions.basis.read().values
     state = np.full(tree.size, NO_DECISION, dtype=np.int64)
     state[flat.bodies] = _states(flat, tier, basis)
     at = np.full(tree.size, -1, dtype=np.int64)
@@ -176,7 +176,7 @@ def _source_version(flat: Flat, tree: Tree) -> Index:
 
 def _states(flat: Flat, tier: pl.Series, basis: pl.Series) -> Index:
     """Return what each verdict's decision says, in the order of the verdicts."""
-    kind = members.text(flat.decisions.kind)
+    kind = flat.decisions.kind.read()
     kinds, bases = _KINDS.codes(kind.values), _BASES.codes(basis)
     state = np.full(len(kinds), KIND_UNKNOWN, dtype=np.int64)
     state[kind.absent] = NO_KIND
@@ -222,9 +222,9 @@ def _individuals(decisions: Decisions, size: int) -> Individuals:
     all_pass = np.zeros(size, dtype=np.bool_)
     all_pass[decisions.body] = True
     unreadable[decisions.unreadable] = True
-    if decisions.individual:
-        owner, _ = spread(decisions.body, decisions.size)
-        words = STATUS_WORDS.codes(members.text(decisions.individual).values)
+    if decisions.body:
+        owner, _ = owners(decisions.body, decisions.size)
+        words = STATUS_WORDS.codes(decisions.individual.read().values)
         code = np.where(words >= 0, words % len(STATUSES), words)
         unreadable[owner[code == Vocabulary.ABSENT]] = True
         any_fail[owner[code == FAIL]] = True

@@ -1,0 +1,398 @@
+"""What the walk collects: parallel lists, one per kind of object in a stored verdict."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from judgebatch.verdicts import members
+from judgebatch.verdicts.canonical import canonical
+from judgebatch.verdicts.members import Column, Index, Json, Mask, Members
+
+NOTHING: dict[str, Json] = {}
+"""Stands for an object that is not there."""
+
+
+def _texts() -> Members:
+    return Members(members.text)
+
+
+def _numbers() -> Members:
+    return Members(members.number)
+
+
+def _counts() -> Members:
+    return Members(members.count)
+
+
+def all_objects(values: Iterable[Json]) -> bool:
+    """Return whether all values are JSON objects."""
+    return {dict}.issuperset(map(type, values))
+
+
+@dataclass
+class Nodes:
+    """One row per place where a verdict can stand: a root, or an entry of a list of attempts."""
+
+    row: list[int] = field(default_factory=list)
+    parent: list[int] = field(default_factory=list)
+    ordinal: list[int] = field(default_factory=list)
+    origin: list[int] = field(default_factory=list)
+    level: list[int] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
+    """Nodes whose entry is not an object."""
+    cut: list[int] = field(default_factory=list)
+    """Nodes at the last level that hold a verdict: nothing below them is followed."""
+
+
+@dataclass
+class Attempts:
+    """Members of the entries of ``compositeAttempts`` that are objects."""
+
+    node: list[int] = field(default_factory=list)
+    name: Members = field(default_factory=_texts)
+    relation: Members = field(default_factory=_texts)
+    policy: Members = field(default_factory=_texts)
+    disposition: Members = field(default_factory=_texts)
+    reason: Members = field(default_factory=_texts)
+    failure: Members = field(default_factory=_texts)
+    """Its text, or the ``code`` of its object."""
+    failure_code: Members = field(default_factory=_texts)
+    """Only where there is no ``failure``."""
+
+    def add(self, nodes: list[int], entries: list[dict[str, Json]]) -> None:
+        """Append entries."""
+        self.node += nodes
+        self.name.pending += [e.get("name") for e in entries]
+        self.relation.pending += [e.get("relation") for e in entries]
+        self.policy.pending += [e.get("policy") for e in entries]
+        self.disposition.pending += [e.get("disposition") for e in entries]
+        self.reason.pending += [e.get("dispositionReason") for e in entries]
+        failures = [e.get("failure") for e in entries]
+        codes = [
+            e.get("failureCode") if f is None else None
+            for e, f in zip(entries, failures, strict=True)
+        ]
+        # An object without a code stays an object, which is not text.
+        self.failure.pending += [
+            f if type(f) is not dict or f.get("code") is None else f.get("code") for f in failures
+        ]
+        self.failure_code.pending += codes
+
+
+@dataclass
+class CheckLists:
+    """Entries of the lists of checks of judgments, and judgments that have no such list."""
+
+    absent: list[int] = field(default_factory=list)
+    not_list: list[int] = field(default_factory=list)
+    owner: list[int] = field(default_factory=list)
+    """Judgments with entries, and how many each has."""
+    size: list[int] = field(default_factory=list)
+    name: Members = field(default_factory=_texts)
+    passed: Members = field(default_factory=lambda: Members(members.truth))
+    message: Members = field(default_factory=_texts)
+
+    def add(self, first: int, lists: list[Json]) -> None:
+        """Append the lists of judgments, which are numbered from ``first``."""
+        for owner, entries in enumerate(lists, first):
+            if entries or type(entries) is not list:
+                if type(entries) is list:
+                    self.owner.append(owner)
+                    self.size.append(len(entries))
+                    if not all_objects(entries):
+                        entries = [e if type(e) is dict else NOTHING for e in entries]
+                    self.name.pending += [e.get("name") for e in entries]
+                    self.passed.pending += [e.get("passed") for e in entries]
+                    self.message.pending += [e.get("message") for e in entries]
+                else:
+                    (self.absent if entries is None else self.not_list).append(owner)
+
+
+@dataclass
+class Judgments:
+    """Members of judgments, and of their rosters where their metadata counts one."""
+
+    size: int = 0
+    status: Members = field(default_factory=_texts)
+    reason_code: Members = field(default_factory=_texts)
+    score: Members = field(default_factory=_numbers)
+    reasoning: Members = field(default_factory=_texts)
+    label: Members = field(default_factory=_texts)
+    checks: CheckLists = field(default_factory=CheckLists)
+    scaled: list[int] = field(default_factory=list)
+    """Judgments whose score is an object."""
+    scale_value: Members = field(default_factory=_numbers)
+    scale_min: Members = field(default_factory=_numbers)
+    scale_max: Members = field(default_factory=_numbers)
+    roster: list[int] = field(default_factory=list)
+    """Judgments whose metadata has a ``criteriaTotal`` or a ``constraintsTotal``."""
+    criteria: Members = field(default_factory=_numbers)
+    constraints: Members = field(default_factory=_numbers)
+
+    def add(self, found: list[dict[str, Json]]) -> list[Json]:
+        """Append judgments and return their metadata."""
+        first = self.size
+        self.size += len(found)
+        self.status.pending += [j.get("status") for j in found]
+        self.reason_code.pending += [j.get("reasonCode") for j in found]
+        self.reasoning.pending += [j.get("reasoning") for j in found]
+        self.label.pending += [j.get("label") for j in found]
+        self.checks.add(first, [j.get("checks") for j in found])
+        scores = [j.get("score") for j in found]
+        self.score.pending += scores
+        if dict in set(map(type, scores)):
+            held = [(at, s) for at, s in enumerate(scores, first) if type(s) is dict]
+            self.scaled += [at for at, _ in held]
+            self.scale_value.pending += [s.get("value") for _, s in held]
+            self.scale_min.pending += [s.get("min") for _, s in held]
+            self.scale_max.pending += [s.get("max") for _, s in held]
+        metadata = [j.get("metadata") for j in found]
+        for at, block in enumerate(metadata, first):
+            if (
+                block
+                and type(block) is dict
+                and ("criteriaTotal" in block or "constraintsTotal" in block)
+            ):
+                self.roster.append(at)
+                self.criteria.pending.append(block.get("criteriaTotal"))
+                self.constraints.pending.append(block.get("constraintsTotal"))
+        return metadata
+
+
+EVIDENCE_KEYS = (
+    "strategy",
+    "errorPolicy",
+    "notApplicablePolicy",
+    "inputCount",
+    "eligibleCount",
+    "explicitAbstainCount",
+    "notApplicableCount",
+    "errorCount",
+    "ignoredErrorCount",
+    "errorsTreatedAsAbstainCount",
+    "errorsTreatedAsFailCount",
+    "notApplicableTreatedAsFailCount",
+    "errorCodeCounts",
+    "passCount",
+    "failCount",
+    "threshold",
+    "bindingIndex",
+    "inputWeight",
+    "eligibleWeight",
+)
+"""The members of an evidence block, in the order in which they are written."""
+
+CODE_COUNTS = "errorCodeCounts"
+_EVIDENCE_TYPES = {
+    "strategy": _texts,
+    "errorPolicy": _texts,
+    "notApplicablePolicy": _texts,
+    "threshold": _numbers,
+    "inputWeight": _numbers,
+    "eligibleWeight": _numbers,
+}
+
+
+@dataclass
+class Evidence:
+    """Blocks ``metadata.aggregation`` of aggregates."""
+
+    node: list[int] = field(default_factory=list)
+    not_object: list[int] = field(default_factory=list)
+    """Nodes whose block is there, but is not an object."""
+    members: dict[str, Members] = field(
+        default_factory=lambda: {
+            key: _EVIDENCE_TYPES.get(key, _counts)() for key in EVIDENCE_KEYS if key != CODE_COUNTS
+        }
+    )
+    counts_absent: list[int] = field(default_factory=list)
+    """Blocks without error codes, or whose error codes are no object."""
+    counts_not_object: list[int] = field(default_factory=list)
+    counted: list[int] = field(default_factory=list)
+    """Blocks with error codes, and how many each has."""
+    size: list[int] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
+    count: Members = field(default_factory=lambda: Members(members.long))
+
+    def add(self, nodes: list[int], metadata: list[Json]) -> None:
+        """Append the blocks of aggregates' metadata."""
+        blocks: list[dict[str, Json]] = []
+        first = len(self.node)
+        for node, held in zip(nodes, metadata, strict=True):
+            block = held.get("aggregation") if type(held) is dict else None
+            if type(block) is dict:
+                self.node.append(node)
+                blocks.append(block)
+            elif block is not None:
+                self.not_object.append(node)
+        for key, member in self.members.items():
+            member.pending += [b.get(key) for b in blocks]
+        for at, counts in enumerate([b.get(CODE_COUNTS) for b in blocks], first):
+            if counts and type(counts) is dict:
+                self.counted.append(at)
+                self.size.append(len(counts))
+                self.code += counts
+                self.count.pending += counts.values()
+            elif type(counts) is not dict:
+                self.counts_absent.append(at)
+                if counts is not None:
+                    self.counts_not_object.append(at)
+
+
+@dataclass
+class Seats:
+    """Judges of verdicts with a list of seats: one row per entry."""
+
+    body: list[int] = field(default_factory=list)
+    """Nodes with such a list, and how many entries each has."""
+    size: list[int] = field(default_factory=list)
+    position: Members = field(default_factory=lambda: Members(members.position))
+    key: Members = field(default_factory=_texts)
+    key_source: Members = field(default_factory=_texts)
+    judgment: Judgments = field(default_factory=Judgments)
+    dropped: list[int] = field(default_factory=list)
+    """Entries that are not objects."""
+    by_key: list[int] = field(default_factory=list)
+    """Entries whose judgment was looked for in ``individualByName`` last."""
+    missing: list[int] = field(default_factory=list)
+    """Entries without a judgment."""
+
+    def add(
+        self, seats: list[Json], judged: list[Json], named: Iterable[dict[str, Json] | None]
+    ) -> None:
+        """Append entries, each with what stands at its index and with its verdict's map."""
+        first = self.judgment.size
+        if not all_objects(seats) or not all_objects(judged):
+            for at, by_name in enumerate(named):
+                if type(seats[at]) is not dict:
+                    self.dropped.append(first + at)
+                    seats[at] = judged[at] = NOTHING
+                elif type(judged[at]) is not dict:
+                    key = seats[at].get("verdictKey")
+                    found = None
+                    if by_name is not None and type(key) is str:
+                        self.by_key.append(first + at)
+                        found = by_name.get(key)
+                    if type(found) is not dict:
+                        self.missing.append(first + at)
+                        found = NOTHING
+                    judged[at] = found
+        self.position.pending += [s.get("position") for s in seats]
+        self.key.pending += [s.get("verdictKey") for s in seats]
+        self.key_source.pending += [s.get("keySource") for s in seats]
+        self.judgment.add(judged)
+
+
+@dataclass
+class Unseated:
+    """Judges of verdicts without seats, from their map or else from their list."""
+
+    body: list[int] = field(default_factory=list)
+    size: list[int] = field(default_factory=list)
+    named: list[bool] = field(default_factory=list)
+    """Whether each such verdict's judges come from its map."""
+    name: Members = field(default_factory=_texts)
+    judgment: Judgments = field(default_factory=Judgments)
+    missing: list[int] = field(default_factory=list)
+
+    def add(self, judged: list[Json]) -> None:
+        """Append what stands in the map or list."""
+        if not all_objects(judged):
+            for at, found in enumerate(judged):
+                if type(found) is not dict:
+                    self.missing.append(self.judgment.size + at)
+                    judged[at] = NOTHING
+        self.judgment.add(judged)
+
+
+@dataclass
+class Decisions:
+    """Member ``decision`` of each verdict, and what a decision for a tier rests on."""
+
+    absent: list[int] = field(default_factory=list)
+    """Nodes without one."""
+    not_object: list[int] = field(default_factory=list)
+    kind: Members = field(default_factory=_texts)
+    tier: Members = field(default_factory=_texts)
+    basis: Members = field(default_factory=_texts)
+    prints: dict[int, str | None] = field(default_factory=dict)
+    """A text per aggregate that is equal exactly for deeply equal aggregates; None: no object.
+    Held for verdicts decided by a tier and for their attempts of that name."""
+    body: list[int] = field(default_factory=list)
+    """Nodes of those attempts that have a verdict, and how many individuals each has."""
+    size: list[int] = field(default_factory=list)
+    individual: Members = field(default_factory=_texts)
+    """Statuses of those individuals."""
+    unreadable: list[int] = field(default_factory=list)
+    """Nodes whose individuals are no list (and there is no map), or are not all objects."""
+
+    def add(self, nodes: list[int], decisions: list[Json]) -> None:
+        """Append decisions."""
+        if not all_objects(decisions):
+            for at, decision in enumerate(decisions):
+                if type(decision) is not dict:
+                    (self.absent if decision is None else self.not_object).append(nodes[at])
+                    decisions[at] = NOTHING
+        self.kind.pending += [d.get("kind") for d in decisions]
+        self.tier.pending += [d.get("tier") for d in decisions]
+        self.basis.pending += [d.get("basis") for d in decisions]
+
+    def add_tier(self, node: int, verdict: dict[str, Json]) -> None:
+        """Append what a decision for a tier needs of the verdict in one of its attempts."""
+        self.add_print(node, verdict.get("aggregated"))
+        individual = verdict.get("individual")
+        if type(individual) is not list:
+            named = verdict.get("individualByName")
+            if type(named) is not dict:
+                self.unreadable.append(node)
+                return
+            individual = list(named.values())
+        if not all_objects(individual):
+            self.unreadable.append(node)
+            return
+        self.body.append(node)
+        self.size.append(len(individual))
+        self.individual.pending += [j.get("status") for j in individual]
+
+    def add_print(self, node: int, aggregate: Json) -> None:
+        """Append an aggregate's text."""
+        if node not in self.prints:
+            self.prints[node] = canonical(aggregate) if type(aggregate) is dict else None
+
+
+def owners(owner: list[int], size: list[int]) -> tuple[Index, Index]:
+    """Return the owner of each entry of the owners' lists, and its index there."""
+    counts = np.array(size, dtype=np.int64)
+    each = np.repeat(np.array(owner, dtype=np.int64), counts)
+    return each, np.arange(len(each)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def flags(size: int, places: list[int]) -> Mask:
+    """Return a mask that is true at the places."""
+    mask = np.zeros(size, dtype=np.bool_)
+    if places:
+        mask[places] = True
+    return mask
+
+
+R = TypeVar("R")
+
+
+def columns_of(record: object) -> list[Members]:
+    """Return all member columns of a record, and of the records inside it."""
+    found: list[Members] = []
+    for value in vars(record).values():
+        if isinstance(value, Members):
+            found.append(value)
+        elif isinstance(value, dict):
+            found += [member for member in value.values() if isinstance(member, Members)]
+        elif isinstance(value, CheckLists | Judgments):
+            found += columns_of(value)
+    return found
+
+
+def read_all(parts: Iterable[Members]) -> Column:
+    """Return several member columns, one after the other."""
+    return members.concat([part.read() for part in parts])
