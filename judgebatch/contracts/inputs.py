@@ -58,7 +58,7 @@ class Answers(Table):
     episode_id = c.text("The episode asked about.", key=True)
     question = c.text("The question's name.", key=True)
     answered_at = c.time("When the answer was given.")
-    answer_type = c.text("noul, choice or score.")
+    answer_type = c.text("noul, choice or score; anything else answers no question.", null=True)
     probability = c.number("Of a noul answer.", null=True)
     choice = c.text("The label of a choice answer.", null=True)
     confidence = c.number("Of a choice or score answer.", null=True)

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from judgebatch.errors import InputError
+from judgebatch.inputs.answers import read_distributions
 from judgebatch.inputs.arrow import Array, DataType, pa, pc, pt
 from judgebatch.inputs.money import (
     NanoUsd,
@@ -38,8 +39,8 @@ class Cast(NamedTuple):
 def cast_column(column: Column, array: Array, zone: str | None, place: str) -> Cast:
     """Cast an array of an accepted type; ``zone`` is that of timestamps without one.
 
-    Money becomes integer nano-dollars, times UTC microseconds. Nulls are problems of required
-    columns.
+    Money becomes integer nano-dollars, times UTC microseconds. Nulls are problems of columns
+    that may not be null.
 
     Raises
     ------
@@ -62,12 +63,14 @@ def cast_column(column: Column, array: Array, zone: str | None, place: str) -> C
             cast = _money(column.name, plain)
         case Form.TIME:
             cast = _time(column.name, plain, zone, place)
+        case Form.MEASURED:
+            cast = _no_problem(pl.Series(plain.cast(pa.float64(), safe=False)))
         case Form.LEVELS:
-            raise TypeError("levels are read by judgebatch.inputs.answers")
+            cast = Cast(*read_distributions(column.name, plain))
     values = cast.values.alias(column.name)
     missing = (
         pl.when(values.is_null()).then(pl.lit(f"{column.name} is null"))
-        if column.required
+        if not column.nullable
         else pl.lit(None, pl.String)
     )
     problems = pl.select(pl.coalesce(cast.problems, missing)).to_series()
@@ -79,6 +82,7 @@ _EMPTY: dict[Form, DataType] = {
     Form.FLAG: pa.bool_(),
     Form.COUNT: pa.int64(),
     Form.NUMBER: pa.float64(),
+    Form.MEASURED: pa.float64(),
     Form.MONEY: pa.float64(),
     Form.TIME: pa.timestamp("us", "UTC"),
     Form.LEVELS: pa.string(),

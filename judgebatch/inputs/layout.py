@@ -67,7 +67,7 @@ def wanted_columns(spec: InputSpec) -> list[Column]:
     shared = [one for one in columns if one.name in {"tenant_id", "episode_id", "answered_at"}]
     forms = {one.name: one.form for one in columns_of(CONTRACTS[InputKind.ANSWERS])}
     return shared + [
-        Column(wide_name(question.question, name), forms[name], required=True)
+        Column(wide_name(question.question, name), forms[name], required=True, nullable=True)
         for question in spec.wide
         for name in question.columns
     ]

@@ -5,14 +5,16 @@ from typing import NamedTuple
 
 import polars as pl
 
+from judgebatch.contracts.policies import AnswerRows
 from judgebatch.contracts.rows import EpisodeRows, QuarantineRows, VerdictRows
 from judgebatch.contracts.table import Table, conform, schema_of
 from judgebatch.errors import InputError
+from judgebatch.inputs.answers import long_answers
 from judgebatch.inputs.arrow import Array, RecordBatch, pa
 from judgebatch.inputs.casts import cast_column
 from judgebatch.inputs.files import InputFile
 from judgebatch.inputs.json_rows import json_rows
-from judgebatch.inputs.layout import Layout, lay_out
+from judgebatch.inputs.layout import Layout, lay_out, wide_name
 from judgebatch.inputs.parquet import batches, open_parquet, place
 from judgebatch.inputs.spec import InputKind, InputSpec
 from judgebatch.vocabulary import QuarantineReason
@@ -42,7 +44,7 @@ class AcceptedBatch(NamedTuple):
     """Rows of one batch of a file.
 
     ``rows`` follow EpisodeRows, VerdictRows or AnswerRows, ``quarantined`` follow QuarantineRows;
-    together they are all rows of the batch.
+    together they are all rows of the batch (a wide row of answers becomes several).
     """
 
     rows: pl.DataFrame
@@ -111,7 +113,7 @@ def _accept(
     problem = frame.select(pl.coalesce(*problems, *_across(spec.kind)).alias("problem")).to_series()
     bad = problem.is_not_null()
     return AcceptedBatch(
-        conform(_finish(frame.filter(~bad), spec.kind), ROWS[spec.kind]),
+        conform(_finish(frame.filter(~bad), spec), ROWS[spec.kind]),
         _quarantined(batch, frame, problem, spec, where),
     )
 
@@ -125,9 +127,16 @@ def _across(kind: InputKind) -> list[pl.Expr]:
     return [pl.when(errors > calls).then(message)]
 
 
-def _finish(frame: pl.DataFrame, kind: InputKind) -> pl.DataFrame:
+def _finish(frame: pl.DataFrame, spec: InputSpec) -> pl.DataFrame:
     """Name and complete the columns as the rows' contract has them."""
-    schema = schema_of(ROWS[kind])
+    if spec.wide:
+        names = {
+            (one.question, column): wide_name(one.question, column)
+            for one in spec.wide
+            for column in one.columns
+        }
+        return long_answers(frame, spec.wide, names)
+    schema = schema_of(ROWS[spec.kind])
     if "cost_nano_usd" in schema:
         cost = pl.col("cost_usd") if "cost_usd" in frame.columns else pl.lit(None, pl.Int64)
         frame = frame.with_columns(cost.fill_null(0).alias("cost_nano_usd"))
@@ -182,5 +191,6 @@ def _json(columns: list[tuple[str, Array]], height: int, where: str) -> pl.Serie
 ROWS: Mapping[InputKind, type[Table]] = {
     InputKind.EPISODES: EpisodeRows,
     InputKind.VERDICTS: VerdictRows,
+    InputKind.ANSWERS: AnswerRows,
 }
 """The contract of a kind's accepted rows."""

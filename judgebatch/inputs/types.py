@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from judgebatch.contracts.table import Table
+from judgebatch.inputs.answers import is_distribution
 from judgebatch.inputs.arrow import DataType, pa, pt
 from judgebatch.inputs.money import MAX_SCALE
 
@@ -15,7 +16,8 @@ class Form(Enum):
 
     TEXT = "text"
     COUNT = "a whole number"
-    NUMBER = "a number"
+    NUMBER = "a number of 0 or more"
+    MEASURED = "a number"
     MONEY = "an amount: a number or a decimal"
     FLAG = "true or false"
     TIME = "a timestamp with a time zone"
@@ -28,16 +30,28 @@ class Column(NamedTuple):
     name: str
     form: Form
     required: bool
+    """Whether a file must have it."""
+    nullable: bool
+    """Whether a row may lack it."""
 
 
 MONEY_COLUMNS = frozenset({"cost_usd"})
 LEVEL_COLUMNS = frozenset({"probabilities"})
+MEASURED_COLUMNS = frozenset({"probability", "confidence", "score"})
+"""Parts of answers: whether a number makes sense there is for the policies to say."""
+ALWAYS_PRESENT = frozenset({"answer_type"})
+"""Columns that a file must have although a row may lack a value."""
 
 
 def columns_of(table: type[Table]) -> list[Column]:
     """Return the columns of an input contract, in its order."""
     return [
-        Column(name, _form(name, column.dtype), required=not column.nullable)
+        Column(
+            name,
+            _form(name, column.dtype),
+            required=not column.nullable or name in ALWAYS_PRESENT,
+            nullable=column.nullable,
+        )
         for name, column in table.columns().items()
     ]
 
@@ -47,13 +61,15 @@ def _form(name: str, dtype: pl.DataType) -> Form:
         return Form.MONEY
     if name in LEVEL_COLUMNS:
         return Form.LEVELS
-    if dtype == pl.String():
-        return Form.TEXT
-    if dtype == pl.Int64():
-        return Form.COUNT
-    if dtype == pl.Float64():
-        return Form.NUMBER
-    return Form.FLAG if dtype == pl.Boolean() else Form.TIME
+    if name in MEASURED_COLUMNS:
+        return Form.MEASURED
+    by_type = {
+        pl.String(): Form.TEXT,
+        pl.Int64(): Form.COUNT,
+        pl.Float64(): Form.NUMBER,
+        pl.Boolean(): Form.FLAG,
+    }
+    return by_type.get(dtype, Form.TIME)
 
 
 def storage(kind: DataType) -> DataType:
@@ -76,14 +92,14 @@ def accepts(form: Form, given: DataType) -> bool:
     text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
     number = pt.is_integer(kind) or pt.is_floating(kind)
     decimal = pt.is_decimal(kind) and 0 <= kind.scale <= MAX_SCALE
-    nested = pt.is_map(kind) or pt.is_list(kind) or pt.is_large_list(kind)
     accepted = {
         Form.TEXT: text,
         Form.COUNT: pt.is_integer(kind),
         Form.NUMBER: number,
+        Form.MEASURED: number,
         Form.MONEY: number or decimal,
         Form.FLAG: pt.is_boolean(kind),
         Form.TIME: pt.is_timestamp(kind),
-        Form.LEVELS: text or nested,
+        Form.LEVELS: text or is_distribution(kind),
     }
     return bool(pt.is_null(kind) or accepted[form])
