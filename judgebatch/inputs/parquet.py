@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from judgebatch.errors import InputError
-from judgebatch.inputs.arrow import ParquetFile, RecordBatch, pa, pq
+from judgebatch.inputs.arrow import ParquetFile, RecordBatch, Schema, pa, pq, pt
 from judgebatch.inputs.files import InputFile
 from judgebatch.inputs.spec import InputSpec
 
@@ -37,6 +37,7 @@ def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[ParquetFile]:
         parquet = pq.ParquetFile(
             file.location, page_checksum_verification=True, arrow_extensions_enabled=False
         )
+        _decode_names(parquet.schema_arrow)
     except _FAILURES as error:
         raise _damaged(where, error) from None
     with parquet:
@@ -89,6 +90,12 @@ def _check_ends(location: Path, where: str) -> None:
             f"{where} is truncated: a Parquet file ends with {_MAGIC!r} and this one, of {size} "
             "bytes, does not. Copy or write it again."
         )
+
+
+def _decode_names(schema: Schema) -> None:
+    """Fail here, not later, where a damaged footer has names that are no text."""
+    for field in schema:
+        _ = (field.name, field.type.tz if pt.is_timestamp(field.type) else None)
 
 
 def _damaged(where: str, error: BaseException) -> InputError:
