@@ -16,7 +16,7 @@ _COLUMNS = (
     "ungraded",
     "waiting",
     "quarantined",
-    "bytes",
+    "mib",
 )
 
 
@@ -40,7 +40,8 @@ def history(
         console.say_json({"warehouse": str(found.path), "runs": lines})
     elif lines:
         rows = [[line[column] for column in _COLUMNS] for line in lines]
-        console.say_table("", [name.replace("_", " ") for name in _COLUMNS], rows)
+        columns = [name.replace("_", " ") for name in _COLUMNS]
+        console.say_table("", columns, rows, right=columns[3:])
     else:
         console.say(f"{found.path} has no runs yet: `judgebatch run` makes the first.")
 
@@ -56,5 +57,5 @@ def _line(manifest: Manifest) -> dict[str, Any]:
         "ungraded": manifest.rows("ungraded"),
         "waiting": episodes.waiting_after if episodes else 0,
         "quarantined": manifest.rows("audit/quarantine"),
-        "bytes": sum(entry.size for entry in manifest.files),
+        "mib": round(sum(entry.size for entry in manifest.files) / 2**20, 1),
     }

@@ -57,7 +57,7 @@ def sql(
             else:
                 _say_table(columns, rows)
         except duckdb.Error as error:
-            raise UsageError(f"the query does not work: {error}") from None
+            raise UsageError(f"the query does not work: {' '.join(str(error).split())}") from None
 
 
 def _rows(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from judgebatch.vocabulary import RunKind
+from judgebatch.warehouse.layout import SNAPSHOTS, TABLES
 
 FORMAT = 1
 """Version of the manifest's own format."""
@@ -110,7 +111,11 @@ class Manifest(RunFacts):
 
     def rows(self, table: str) -> int:
         """Return the rows that the run published in a table."""
-        return sum(entry.rows or 0 for entry in self.files if entry.table == table)
+        return sum(
+            entry.rows or 0
+            for entry in self.files
+            if entry.table == table and entry.path.startswith((f"{TABLES}/", f"{SNAPSHOTS}/"))
+        )
 
     def sealed(self) -> "Manifest":
         """Return the manifest with its digest."""

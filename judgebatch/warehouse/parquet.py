@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from judgebatch.contracts.table import Table, conform, schema_of
+from judgebatch.errors import WarehouseDamagedError
 from judgebatch.warehouse.content import ContentDigest
 from judgebatch.warehouse.failpoints import failpoint
 
@@ -220,10 +221,16 @@ def read_facts(path: Path) -> FileFacts | None:
 
     Raises
     ------
-    pyarrow.ArrowInvalid
+    WarehouseDamagedError
         The file is not readable Parquet.
     """
-    footer = pq.read_metadata(path)
+    try:
+        footer = pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise WarehouseDamagedError(
+            f"{path} cannot be read as Parquet ({error}): restore it from a backup. "
+            "`judgebatch verify` lists everything that is damaged."
+        ) from error
     said = {key.decode(): value.decode() for key, value in (footer.metadata or {}).items()}
     if not {_TABLE, _VERSION, _CONTENT} <= said.keys():
         return None

@@ -1,11 +1,20 @@
 """Views: derived from the run log, replaced by rename, made again when the log grew meanwhile."""
 
+import re
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
 
-from judgebatch.warehouse.durable import replace, sweep_abandoned, temporary_beside, writing
+from judgebatch import __version__
+from judgebatch.warehouse.durable import (
+    fsync_file,
+    replace,
+    sweep_abandoned,
+    temporary_beside,
+    writing,
+)
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import Layout
 from judgebatch.warehouse.runlog import committed_numbers
@@ -18,8 +27,9 @@ STORAGE_VERSION = "v1.0.0"
 _HEADER = """\
 -- Views over this warehouse's committed runs, made by judgebatch; replaced after every run.
 -- Paths are relative: start DuckDB inside the warehouse folder (duckdb -init views/views.sql).
--- run {run}
+-- run {run}, judgebatch {version}
 """
+_MADE_BY = re.compile(rb"^-- run [0-9]+, judgebatch (?P<version>[0-9][0-9a-z.]*)$", re.MULTILINE)
 
 
 def publish(warehouse: Warehouse) -> None:
@@ -49,34 +59,44 @@ def _publish_once(layout: Layout, run: int) -> None:
     temporary = temporary_beside(database)
     try:
         failpoint("views.database")
-        _make_database(layout, temporary)
+        with TemporaryDirectory() as folder:
+            made = Path(folder) / database.name
+            _make_database(layout, made)
+            shutil.copyfile(made, temporary)
+        fsync_file(temporary)
         failpoint("views.rename")
         temporary.replace(database)
-    except BaseException:
-        for leftover in layout.views.glob(f"{temporary.name}*"):
-            leftover.unlink()
+    except OSError:
+        temporary.unlink(missing_ok=True)
         raise
     replace(_sql_path(layout), _sql_text(layout, run).encode())
     failpoint("views.renamed")
 
 
 def _make_database(layout: Layout, path: Path) -> None:
+    """Make the database at a plain path: DuckDB opens some names, such as ``a?b``, otherwise."""
     with duckdb.connect() as connection:
         named = str(path).replace("'", "''")
         connection.execute(f"ATTACH '{named}' AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
         connection.execute("USE made")
-        for statement in view_statements(layout.root, str(layout.root)).values():
+        for statement in view_statements(layout, str(layout.root)).values():
             connection.execute(statement)
         connection.execute("USE memory")
         connection.execute("DETACH made")
 
 
 def stale_views(warehouse: Warehouse) -> list[tuple[Path, str]]:
-    """Return the generated files that are not what the newest run would generate, and why."""
+    """Return the generated files that are not what the newest run would generate, and why.
+
+    Another version of judgebatch may generate other views: where one did, nothing is compared.
+    """
     layout = warehouse.layout
     stale = []
     path = _sql_path(layout)
     try:
+        made_by = _MADE_BY.search(path.read_bytes())
+        if made_by and made_by["version"].decode() != __version__:
+            return []
         if path.read_bytes() != _sql_text(layout, _newest(layout)).encode():
             stale.append((path, "is not what the newest run generates"))
     except OSError as error:
@@ -84,10 +104,13 @@ def stale_views(warehouse: Warehouse) -> list[tuple[Path, str]]:
     path = _database_path(layout)
     try:
         with TemporaryDirectory() as folder:
-            again = Path(folder) / path.name
+            copy, again = Path(folder) / "copy.duckdb", Path(folder) / "again.duckdb"
+            shutil.copyfile(path, copy)
             _make_database(layout, again)
-            if _views_in(path) != _views_in(again):
+            if _views_in(copy) != _views_in(again):
                 stale.append((path, "has not the views that the newest run generates"))
+    except OSError as error:
+        stale.append((path, f"cannot be read: {error.strerror}"))
     except duckdb.Error as error:
         stale.append((path, f"cannot be opened: {str(error).splitlines()[0]}"))
     return stale
@@ -100,15 +123,15 @@ def _views_in(database: Path) -> list[tuple[str, str]]:
 
 
 def _sql_text(layout: Layout, run: int) -> str:
-    statements = view_statements(layout.root, ".").values()
-    return _HEADER.format(run=run) + "\n\n".join(statements) + "\n"
+    statements = view_statements(layout, ".").values()
+    return _HEADER.format(run=run, version=__version__) + "\n\n".join(statements) + "\n"
 
 
 def connect(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
     """Return an in-memory database with all views of the warehouse, wherever it was moved to."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    for statement in view_statements(warehouse.path, str(warehouse.path)).values():
+    for statement in view_statements(warehouse.layout, str(warehouse.path)).values():
         connection.execute(statement)
     return connection
 

@@ -25,6 +25,5 @@ def shard_of(tenant_ids: pl.Series, n_shards: int) -> pl.Series:
     """
     distinct = tenant_ids.unique()
     shards = [shard_number(tenant, n_shards) for tenant in distinct]
-    return tenant_ids.replace_strict(
-        distinct, pl.Series(shards, dtype=pl.Int64), return_dtype=pl.Int64
-    ).rename("shard")
+    numbered = tenant_ids.replace_strict(distinct, pl.Series(shards, dtype=pl.Int64))
+    return numbered.cast(pl.Int64).rename("shard")  # the cast is for a column without rows

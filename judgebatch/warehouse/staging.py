@@ -60,6 +60,7 @@ from judgebatch.warehouse.runlog import RunLog, committed_numbers
 
 _LOCK, _RUN, _SCRATCH = "lock", "run", "scratch"
 _THREADS = 2
+_SYNCING = 16
 
 
 class Staging:
@@ -75,6 +76,7 @@ class Staging:
         self.parent = log.last
         self.number = log.newest + 1
         self._linked: dict[str, FileEntry] = {}
+        self._committed = False
         self.token, self._lock = _claim(layout, self.number)
         self.folder = layout.staged(self.number, self.token)
         self.root = self.folder / _RUN
@@ -98,7 +100,7 @@ class Staging:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        overtaken = error is not None and self._overtaken()
+        overtaken = error is not None and not self._committed and self._overtaken()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.release()
         self._writer.release()
@@ -208,6 +210,7 @@ class Staging:
             self._sync()
             failpoint("commit.rename")
             self._rename()
+        self._committed = True
         failpoint("commit.renamed")
         self._make_durable()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -247,14 +250,16 @@ class Staging:
         )
 
     def _sync(self) -> None:
-        for path in files_below(self.root):
-            if path.relative_to(self.root).as_posix() not in self._linked:
-                path.chmod(0o444)
-                fsync_file(path)
+        paths = files_below(self.root)
+        own = [path for path in paths if path.relative_to(self.root).as_posix() not in self._linked]
+        for path in own:
+            path.chmod(0o444)
         failpoint("commit.read_only")
         folders = [path for path in self.root.rglob("*") if path.is_dir()]
-        for folder in [*folders, self.root]:
-            fsync_folder(folder)
+        # Side by side, the file system forces many to the disk at once.
+        with ThreadPoolExecutor(_SYNCING) as pool:
+            list(pool.map(fsync_file, own))
+            list(pool.map(fsync_folder, [*folders, self.root]))
         failpoint("commit.fsync")
 
     def _rename(self) -> None:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
-from judgebatch.errors import JudgebatchError
+from judgebatch.errors import WarehouseDamagedError
 from judgebatch.warehouse.durable import files_below, sha256_of
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.identities import identity_findings
@@ -35,7 +35,7 @@ def verify(warehouse: Warehouse) -> list[Finding]:
     for number in numbers:
         try:
             manifest = read_manifest(layout, number)
-        except JudgebatchError as error:
+        except WarehouseDamagedError as error:
             findings.append(_finding(layout, layout.manifest(number), str(error), _RESTORE + "."))
             continue
         manifests.append(manifest)
@@ -57,7 +57,11 @@ def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
     layout = warehouse.layout
     if not numbers or FileLock.is_held(layout.lock) or committed_numbers(layout) != numbers:
         return
-    for path, what in stale_views(warehouse):
+    try:
+        stale = stale_views(warehouse)
+    except WarehouseDamagedError:
+        return  # a table that the views read is damaged, which is among the findings already
+    for path, what in stale:
         yield _finding(layout, path, what, "It is derived: the next `judgebatch run` replaces it.")
 
 
@@ -91,7 +95,8 @@ def _seal(layout: Layout, manifest: Manifest) -> Iterator[Finding]:
     path = layout.manifest(manifest.number)
     sealed = manifest.sealed()
     if (
-        sealed.digest != manifest.digest
+        path.is_symlink()
+        or sealed.digest != manifest.digest
         or not is_token(manifest.token)
         or path.read_bytes() != sealed.to_json()
     ):

@@ -4,13 +4,15 @@ Views read committed files by glob, so a view made before a run shows that run t
 show all runs; snapshots the newest run that wrote one. ``audit/ledger`` is ``audit_ledger``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from judgebatch.contracts.registry import published
 from judgebatch.contracts.table import TYPE_NAMES, Table
 from judgebatch.warehouse.derived_views import DERIVED
-from judgebatch.warehouse.layout import RUNS, table_folder
+from judgebatch.warehouse.layout import RUNS, Layout, part_name, table_folder
+from judgebatch.warehouse.parquet import read_facts
+from judgebatch.warehouse.runlog import committed_numbers
 
 _DUCKDB_TYPES = {
     "Int64": "BIGINT",
@@ -27,18 +29,22 @@ def view_name(table: type[Table]) -> str:
     return table.name.replace("/", "_")
 
 
-def view_statements(root: Path, prefix: str) -> Mapping[str, str]:
+def view_statements(layout: Layout, prefix: str) -> Mapping[str, str]:
     """Return the statement of each view by its name, in an order in which they can be made.
 
     Parameters
     ----------
-    root
-        The warehouse: which tables have files is looked up there.
+    layout
+        The warehouse: which tables have files, and of which versions, is looked up there.
     prefix
         How the statements name that folder: an absolute path, or ``.`` to be used inside it.
     """
     tables = published()
-    statements = {view_name(table): _table(table, root, prefix) for table in tables.values()}
+    numbers = committed_numbers(layout)
+    statements = {
+        view_name(table): _table(table, _ends(layout, numbers, table), prefix)
+        for table in tables.values()
+    }
     for name, view in DERIVED.items():
         if view.needs <= tables.keys():
             statements[name] = view.sql
@@ -48,18 +54,34 @@ def view_statements(root: Path, prefix: str) -> Mapping[str, str]:
     }
 
 
-def _table(table: type[Table], root: Path, prefix: str) -> str:
-    empty = _without_rows(table)
-    inside = f"{RUNS}/*/{table_folder(table)}/*.parquet"
-    if next(root.glob(inside), None) is None:
-        return empty
-    pattern = _literal(f"{_escaped(prefix)}/{inside}")
-    # The empty table gives the contract's columns also to files of an older version.
-    parts = [
-        empty,
-        "UNION ALL BY NAME",
-        f"FROM read_parquet({pattern}, union_by_name = true, hive_partitioning = false)",
-    ]
+def _ends(layout: Layout, numbers: Sequence[int], table: type[Table]) -> Sequence[Path]:
+    """Return the table's files in the first and in the last run that have it, or nothing."""
+    first_part = f"{table_folder(table)}/{part_name(0)}"
+    ends: list[Path] = []
+    for ordered in (numbers, numbers[::-1]):
+        found = (layout.run(number) / first_part for number in ordered)
+        path = next((path for path in found if path.exists()), None)
+        if path is None:
+            return ()
+        ends.append(path)
+    return ends
+
+
+def _table(table: type[Table], ends: Sequence[Path], prefix: str) -> str:
+    if not ends:
+        return _without_rows(table)
+    pattern = _literal(f"{_escaped(prefix)}/{RUNS}/*/{table_folder(table)}/*.parquet")
+    facts = [read_facts(path) for path in ends]
+    if all(fact is not None and fact.version == table.version for fact in facts):
+        # Versions only rise: all files between have this one too, and none needs to be opened.
+        parts = [f"FROM read_parquet({pattern}, hive_partitioning = false)"]
+    else:
+        # The empty table gives the contract's columns also to files of an older version.
+        parts = [
+            _without_rows(table),
+            "UNION ALL BY NAME",
+            f"FROM read_parquet({pattern}, union_by_name = true, hive_partitioning = false)",
+        ]
     if table.kind == "snapshot":
         file = f"{RUNS}/([0-9]+)/[^/]+/{table.name}/[^/]+$"
         parts += [
