@@ -27,6 +27,7 @@ _KEEP = "Keep in order"
 ENTRIES: Sequence[Entry] = (
     Entry("init", "init:init", "Make a settings file and a warehouse.", _START),
     Entry("check", "check:check", "Check settings and inputs without running.", _START),
+    Entry("run", "run:run", "Do one night: read, grade, publish.", _START),
     Entry("synth", "synth:synth", "Write a realistic corpus to try things on.", _START),
     Entry("history", "history:history", "List the runs.", _LOOK),
     Entry("show", "show:show", "Show what one run did.", _LOOK),

@@ -42,6 +42,8 @@ VERDICT_CONTENT = (
 class Admission(NamedTuple):
     """What became of the episodes' rows."""
 
+    considered: int
+    """Rows that came in."""
     accepted: pl.DataFrame
     """Rows with a new identity, with their fingerprints."""
     waiting: pl.DataFrame
@@ -139,6 +141,7 @@ def admit_episodes(
     as_of
         The run's logical time as a literal.
     """
+    considered = rows.height
     visible = pl.col("arrived_at") <= as_of
     waiting = rows.filter(~visible)
     rows = rows.filter(visible)
@@ -153,6 +156,7 @@ def admit_episodes(
     )
     strangers = with_reason(strangers, QuarantineReason.UNKNOWN_TENANT, _unknown_tenant())
     return Admission(
+        considered=considered,
         accepted=first,
         waiting=conform(waiting, EpisodeRows),
         quarantined=pl.concat(
@@ -169,7 +173,7 @@ class VerdictAdmission(NamedTuple):
     """Rows with a new identity, with their fingerprints."""
     refused: pl.DataFrame
     """Rows of unknown tenants and conflicting duplicates, with ``reason`` and ``message``."""
-    already_known: int
+    repeats: pl.DataFrame
     """Rows that repeat a known identity with the same content."""
 
 
@@ -200,7 +204,7 @@ def admit_verdicts(
         pl.format("verdict {} was seen before with other content", pl.col("verdict_id")),
     )
     strangers = with_reason(strangers, QuarantineReason.UNKNOWN_TENANT, _unknown_tenant())
-    return VerdictAdmission(first, pl.concat([strangers, conflicts]), int(others["same"].sum()))
+    return VerdictAdmission(first, pl.concat([strangers, conflicts]), others.filter("same"))
 
 
 def fingerprinted(rows: pl.DataFrame, id_column: str, content: Sequence[str]) -> pl.DataFrame:

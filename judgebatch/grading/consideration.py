@@ -56,13 +56,15 @@ class Judged(NamedTuple):
     inside: pl.DataFrame
     """All comparisons inside undecided groups, also those of earlier runs."""
     waiting: pl.DataFrame
-    """``piece, row`` of rows judged after as_of, and of comparisons whose episode has not been
-    seen, with what they keep from when they were first considered."""
+    """``piece, row`` of rows judged after as_of, and of comparisons whose episode has
+    not been seen, with what they keep from when they were first considered."""
     considered: pl.DataFrame
     """KnownVerdicts: identities that became known."""
     quarantined: pl.DataFrame
     """Conforms to QuarantineRows."""
+    pairwise_quarantined: int
     already_known: int
+    pairwise_already_known: int
 
 
 class Texts(Protocol):
@@ -215,12 +217,10 @@ def consider_verdicts(
     admission = admit_verdicts(fresh, known, accepting.select("tenant_id"), texts.with_texts)
     first = _first_considered(admission.first, state, accepting, clock).select(rows.columns)
     is_single = pl.col("compared_episode_id").is_null()
-    pairwise, itself = comparisons.split_itself(
+    pairs, itself = comparisons.split_itself(
         pl.concat([first.filter(~is_single), again], how="vertical")
     )
-    resolved = comparisons.resolve(
-        _with_episodes(pairwise, arrivals, known_episodes), clock.literal()
-    )
+    resolved = comparisons.resolve(_with_episodes(pairs, arrivals, known_episodes), clock.literal())
     refused = pl.concat([itself, resolved.refused], how="diagonal")
     stopped = pl.concat([refused, resolved.waiting], how="diagonal")
     stopped = stopped.join(again.select(PLACE), on=PLACE, how="anti")
@@ -258,8 +258,15 @@ def consider_verdicts(
         ),
         considered=conform(admission.first.join(broken, on=PLACE, how="anti"), KnownVerdicts),
         quarantined=quarantine(texts.with_texts(refused), "verdicts", "verdict_id"),
-        already_known=admission.already_known,
+        pairwise_quarantined=pairwise(refused),
+        already_known=admission.repeats.height,
+        pairwise_already_known=pairwise(admission.repeats),
     )
+
+
+def pairwise(rows: pl.DataFrame) -> int:
+    """Return how many verdicts are comparisons."""
+    return rows.height - rows["compared_episode_id"].null_count()
 
 
 def _split(rows: pl.DataFrame, condition: pl.Expr) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -21,6 +21,7 @@ from judgebatch.grading.consideration import (
     Texts,
     consider_episodes,
     consider_verdicts,
+    pairwise,
 )
 from judgebatch.grading.identity import text_hashes
 from judgebatch.grading.settlement import Settlement, ends, settle
@@ -32,10 +33,11 @@ from judgebatch.vocabulary import TieModel, UngradedReason
 class Flow:
     """Rows that came in and what became of them, at a shard."""
 
+    read: int
     waiting_before: int
     quarantined: int
     already_known: int
-    ended: int
+    ended: dict[str, int]
     waiting_after: int
 
 
@@ -51,12 +53,10 @@ class Night:
     """KnownEpisodes that ended."""
     known_verdicts: pl.DataFrame
     """KnownVerdicts that were considered."""
-    accepted: pl.DataFrame
-    """Verdicts accepted for good: ``tenant_id, verdict_id, task_id, judge_id, judged_at``."""
     still_waiting: pl.DataFrame
     """``piece, row, considered_at, unknown_episode_window_us`` of those that wait."""
     flows: dict[str, Flow]
-    """By subject: episodes and verdicts."""
+    """By subject: episodes, verdicts, comparisons."""
     fit_failed: int
 
 
@@ -128,18 +128,10 @@ def grade(
         state=_checkpoint(arrivals, settlement, state),
         known_episodes=_ended_identities(ended),
         known_verdicts=judged.considered,
-        accepted=_accepted(judged),
         still_waiting=judged.waiting,
-        flows=_flows(state, arrivals, judged, settlement, ended),
+        flows=_flows(state, verdicts, arrivals, judged, settlement, ended),
         fit_failed=settlement.failed.height,
     )
-
-
-def _accepted(judged: Judged) -> pl.DataFrame:
-    columns = ["tenant_id", "verdict_id", "task_id", "judge_id", "judged_at"]
-    return pl.concat(
-        frame.select(columns) for frame in (judged.single, judged.outside, judged.entered)
-    ).sort("tenant_id", "verdict_id")
 
 
 def _checkpoint(arrivals: Arrivals, settlement: Settlement, before: ShardState) -> ShardState:
@@ -184,28 +176,44 @@ def _ended_identities(ended: pl.DataFrame) -> pl.DataFrame:
 
 def _flows(
     before: ShardState,
+    verdicts: pl.DataFrame,
     arrivals: Arrivals,
     judged: Judged,
     settlement: Settlement,
     ended: pl.DataFrame,
 ) -> dict[str, Flow]:
-    """Return the conservation counts; what was read is counted where files are read."""
+    """Return the conservation counts of what came to the shard."""
+    new = verdicts.filter(~pl.col("from_state"))
+    waiting = verdicts.join(judged.waiting, on=["piece", "row"], how="semi")
+    graded = ended["reason"].null_count()
+    endings = settlement.ended.group_by("disposition").len().sort("disposition")
+    dispositions = dict(zip(endings["disposition"], endings["len"], strict=True))
     return {
         "episodes": Flow(
+            read=arrivals.admission.considered - before.pending_episodes.height,
             waiting_before=before.pending_episodes.height + before.active_episodes.height,
             quarantined=arrivals.admission.quarantined.height,
             already_known=arrivals.admission.already_known,
-            ended=ended.height,
+            ended={"graded": graded, "ungraded": ended.height - graded},
             waiting_after=arrivals.admission.waiting.height
             + arrivals.formed.members.height
             - ended.height
             + arrivals.novel.height,
         ),
         "verdicts": Flow(
+            read=new.height,
             waiting_before=before.waiting_verdicts.height + before.awaiting_comparisons.height,
             quarantined=judged.quarantined.height,
             already_known=judged.already_known,
-            ended=settlement.ended.height + judged.single.height,
-            waiting_after=settlement.awaiting.height + judged.waiting.height,
+            ended={**dispositions, "single": judged.single.height},
+            waiting_after=settlement.awaiting.height + waiting.height,
+        ),
+        "comparisons": Flow(
+            read=pairwise(new),
+            waiting_before=pairwise(before.waiting_verdicts) + before.awaiting_comparisons.height,
+            quarantined=judged.pairwise_quarantined,
+            already_known=judged.pairwise_already_known,
+            ended=dispositions,
+            waiting_after=settlement.awaiting.height + pairwise(waiting),
         ),
     }

@@ -1,0 +1,15 @@
+"""Rows between the stages of a run."""
+
+from judgebatch.contracts import columns as c
+from judgebatch.contracts.rows import VerdictRows
+
+
+class StagedVerdicts(VerdictRows):
+    """Accepted verdicts with their fingerprints."""
+
+    name = "staged_verdicts"
+
+    id_high = c.integer("First half of the identity's fingerprint.")
+    id_low = c.integer("Second half.")
+    digest_high = c.integer("First half of the content's fingerprint.")
+    digest_low = c.integer("Second half.")

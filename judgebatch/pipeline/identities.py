@@ -1,0 +1,125 @@
+"""Known identities: immutable sorted files, searched without being read.
+
+Each run adds one file per shard with the identities that became known. Files are merged in
+tiers, so that there are few of them and each identity is rewritten a logarithmic number of
+times; a night carries over by hard link what it doesn't change. A lookup maps the files into
+memory and searches the sorted fingerprints, so its cost depends on how many are looked up.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+
+from judgebatch.contracts.table import Table, conform, empty
+
+ID = ["id_high", "id_low"]
+TIER_GROWTH = 4
+"""A file is merged with the newer ones once they hold a fourth of what it holds."""
+
+
+class SortedFile:
+    """One file of identities, mapped into memory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with pa.memory_map(str(path)) as source:
+            table = pyarrow.ipc.open_file(source).read_all()
+        self.rows: int = table.num_rows
+        self._table = table
+        self._high: npt.NDArray[np.int64] = table.column("id_high").combine_chunks().to_numpy()
+        self._low: npt.NDArray[np.int64] = table.column("id_low").combine_chunks().to_numpy()
+
+    def find(
+        self, high: npt.NDArray[np.int64], low: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return where each identity stands, -1 where it doesn't."""
+        at = np.searchsorted(self._high, high, side="left")
+        found = np.full(len(high), -1, dtype=np.int64)
+        open_ = np.ones(len(high), dtype=bool)
+        while True:
+            # More than one step only where first halves collide.
+            open_ &= at < self.rows
+            open_[open_] = self._high[at[open_]] == high[open_]
+            if not open_.any():
+                return found
+            hit = open_.copy()
+            hit[open_] = self._low[at[open_]] == low[open_]
+            found[hit] = at[hit]
+            open_ &= ~hit
+            at = at + 1
+
+    def take(self, at: npt.NDArray[np.int64]) -> pl.DataFrame:
+        """Return rows."""
+        return pl.DataFrame(self._table.take(at))
+
+    def all(self) -> pl.DataFrame:
+        """Return every row."""
+        return self.take(np.arange(self.rows))
+
+
+class Identities:
+    """The known identities of a shard.
+
+    Parameters
+    ----------
+    table
+        KnownEpisodes or KnownVerdicts.
+    paths
+        The files, oldest first.
+    """
+
+    def __init__(self, table: type[Table], paths: Sequence[Path]) -> None:
+        self.table = table
+        self.files = [SortedFile(path) for path in paths]
+
+    def lookup(self, wanted: pl.DataFrame) -> pl.DataFrame:
+        """Return the known rows among ``wanted`` (``id_high, id_low``)."""
+        wanted = wanted.unique(ID, maintain_order=True)
+        high, low = (wanted[name].to_numpy() for name in ID)
+        found = [empty(self.table)]
+        for file in self.files:
+            at = file.find(high, low)
+            hits = at[at >= 0]
+            if len(hits):
+                found.append(conform(file.take(np.sort(hits)), self.table))
+        return pl.concat(found)
+
+    def with_new(self, new: pl.DataFrame, folder: Path, run: int) -> list[Path]:
+        """Write what became known, merged with older files where they are due.
+
+        Parameters
+        ----------
+        new
+            Rows of the table whose identities are not known yet.
+        folder
+            Where the file goes.
+        run
+            Names the file.
+
+        Returns
+        -------
+        list[Path]
+            The files to carry over unchanged; the new file is in ``folder``.
+        """
+        if new.is_empty():
+            return [file.path for file in self.files]
+        merged = [conform(new, self.table)]
+        kept = list(self.files)
+        rows = new.height
+        while kept and kept[-1].rows <= TIER_GROWTH * rows:
+            file = kept.pop()
+            merged.append(conform(file.all(), self.table))
+            rows += file.rows
+        folder.mkdir(parents=True, exist_ok=True)
+        pl.concat(merged).sort(ID).rechunk().write_ipc(
+            folder / f"{run:06d}.arrow",
+            compression="uncompressed",
+            compat_level=pl.CompatLevel.oldest(),
+            record_batch_size=max(rows, 1),
+        )
+        return [file.path for file in kept]

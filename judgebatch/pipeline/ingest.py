@@ -1,0 +1,75 @@
+"""Ingest: one input file into staged rows by shard, and into quarantine."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from judgebatch.contracts.rows import EpisodeRows, QuarantineRows
+from judgebatch.contracts.staged import StagedVerdicts
+from judgebatch.contracts.table import Table
+from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
+from judgebatch.inputs import InputFile, InputKind, InputSpec, read_file
+from judgebatch.pipeline.scratch import Scratch
+from judgebatch.warehouse.sharding import shard_of
+
+
+@dataclass(frozen=True)
+class IngestTask:
+    """One file to read; ``place`` is its place among the run's files of its kind."""
+
+    file: InputFile
+    spec: InputSpec
+    place: int
+    scratch: Scratch
+    n_shards: int
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What a file held."""
+
+    kind: InputKind
+    path: str
+    size: int
+    digest: str
+    rows: int
+    quarantined: int
+
+
+def ingest(task: IngestTask) -> Ingested:
+    """Read a file into staged rows.
+
+    Raises
+    ------
+    InputError
+        The file as a whole cannot be read.
+    """
+    rows = bad = 0
+    kind = task.spec.kind
+    digest = task.file.sha256
+    for number, batch in enumerate(read_file(task.file, task.spec)):
+        accepted = batch.rows
+        if kind == InputKind.VERDICTS:
+            accepted = fingerprinted(accepted, "verdict_id", VERDICT_CONTENT)
+        _stage(STAGED[kind], accepted, task, number)
+        _stage(QuarantineRows, batch.quarantined, task, number)
+        rows += accepted.height + batch.quarantined.height
+        bad += batch.quarantined.height
+    return Ingested(kind, task.file.path, task.file.size, digest, rows, bad)
+
+
+def _stage(table: type[Table], rows: pl.DataFrame, task: IngestTask, number: int) -> None:
+    if rows.is_empty():
+        return
+    # A row without a tenant belongs to no shard; the empty name has one like any other.
+    shards = shard_of(rows["tenant_id"].fill_null(""), task.n_shards)
+    order = 1_000_000 * list(InputKind).index(task.spec.kind) + task.place
+    staged = rows.with_columns(shards.alias("shard"))
+    for (shard,), part in staged.partition_by("shard", as_dict=True, include_key=False).items():
+        task.scratch.write(table, int(shard), (order, number), part)
+
+
+STAGED: dict[InputKind, type[Table]] = {
+    InputKind.EPISODES: EpisodeRows,
+    InputKind.VERDICTS: StagedVerdicts,
+}

@@ -1,0 +1,19 @@
+"""The tables that a nightly run publishes, whether or not it has rows for them."""
+
+from judgebatch.contracts import grading as g
+from judgebatch.contracts.table import Table
+
+RUN_TABLES: tuple[type[Table], ...] = (
+    g.Graded,
+    g.Ungraded,
+    g.Groups,
+    g.Strengths,
+    g.References,
+    g.Comparisons,
+    g.AuditVerdicts,
+    g.Ledger,
+    g.GradingCounts,
+    g.Quarantine,
+    g.OpenEpisodes,
+    g.ComparisonRequests,
+)

@@ -1,0 +1,286 @@
+"""A run: open, ingest, grade, commit, publish."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from judgebatch.errors import InputError
+from judgebatch.grading.clock import Clock
+from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
+from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest
+from judgebatch.pipeline.mapping import Mapper, in_process
+from judgebatch.pipeline.opening import (
+    Found,
+    Hints,
+    NewFiles,
+    as_consumed,
+    find_files,
+    new_files,
+    open_or_make,
+    settings_hash,
+)
+from judgebatch.pipeline.published import RUN_TABLES
+from judgebatch.pipeline.report import RunReport, conservation, summary
+from judgebatch.pipeline.scratch import Scratch
+from judgebatch.pipeline.shard import ShardGraded, ShardTask, grade_shard
+from judgebatch.reporting.metrics import metrics_text, write_metrics
+from judgebatch.settings import Settings
+from judgebatch.vocabulary import RunKind
+from judgebatch.warehouse import (
+    Answer,
+    Manifest,
+    RunFacts,
+    RunLog,
+    Staging,
+    Warehouse,
+    decide_as_of,
+)
+from judgebatch.warehouse.publishing import publish
+
+T = TypeVar("T")
+
+Progress = Callable[[str, int, int], None]
+"""Told the stage, how many of its tasks are done, and how many there are."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Show no progress."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a run starts from."""
+
+    settings: Settings
+    settings_hash: str
+    warehouse: Warehouse
+    log: RunLog
+    files: list[Found]
+    inputs: NewFiles
+    hints: Hints
+
+
+def open_run(settings: Settings) -> Opened:
+    """Read the run log and find the new input files.
+
+    Raises
+    ------
+    UsageError
+        The warehouse's folder holds something else.
+    InputError
+        An input is not there.
+    """
+    warehouse = open_or_make(settings.warehouse)
+    log = warehouse.runs()
+    files = find_files(settings)
+    hints = Hints(warehouse.layout.views)
+    return Opened(
+        settings,
+        settings_hash(settings),
+        warehouse,
+        log,
+        files,
+        new_files(files, log, hints),
+        hints,
+    )
+
+
+def run(
+    settings: Settings,
+    as_of: datetime,
+    *,
+    strict: bool = False,
+    mapper: Mapper = in_process,
+    progress: Progress = silent,
+    kind: RunKind = RunKind.GRADING,
+) -> RunReport:
+    """Do one night.
+
+    Parameters
+    ----------
+    settings
+        The effective settings.
+    as_of
+        The logical time, with zone.
+    strict
+        Fail, with nothing published, if a row of this run's input files is quarantined.
+    mapper
+        Maps ingest over files and grading over shards.
+    progress
+        Told how far the stages are.
+    kind
+        ``grading`` or ``backfill``.
+
+    Raises
+    ------
+    InputError
+        An input file as a whole cannot be read; nothing is published.
+    WarehouseConflictError
+        Somebody else writes the warehouse, or the as_of was done under other settings.
+    """
+    started = time.monotonic()
+    opened = open_run(settings)
+    answer = decide_as_of(
+        opened.log,
+        as_of,
+        opened.settings_hash,
+        (as_consumed(one, opened.inputs.digests[one.name]) for one in opened.files),
+    )
+    if answer.answer != Answer.PROCEED:
+        if answer.answer == Answer.REPEAT and answer.run is not None:
+            _publish(opened, answer.run, started)
+        number = answer.run.number if answer.run else None
+        return RunReport(as_of, published=False, message=answer.message, run=number)
+    with opened.warehouse.begin(kind, as_of) as staging:
+        check_files(opened.warehouse, staging.parent)
+        clock = Clock(staging.number, as_of, opened.log.last_as_of)
+        ingested = _ingest(opened, staging, mapper, progress)
+        shards = _grade(opened, staging, clock, mapper, progress)
+        if strict:
+            _refuse_quarantined(shards, ingested)
+        manifest = _commit(opened, staging, shards, ingested, progress)
+    _publish(opened, manifest, started)
+    return RunReport(
+        as_of,
+        published=True,
+        run=manifest.number,
+        summary=manifest.summary,
+        warnings=_warnings(opened, shards),
+    )
+
+
+def _followed(stage: str, results: Iterator[T], total: int, progress: Progress) -> Iterator[T]:
+    progress(stage, 0, total)
+    for done, result in enumerate(results, start=1):
+        progress(stage, done, total)
+        yield result
+
+
+def _ingest(opened: Opened, staging: Staging, mapper: Mapper, progress: Progress) -> list[Ingested]:
+    scratch = Scratch(staging.scratch / "ingest")
+    tasks = [
+        IngestTask(one.file, one.spec, place, scratch, opened.warehouse.n_shards)
+        for place, one in enumerate(opened.inputs.new)
+    ]
+    ingested = list(_followed("ingest", mapper(ingest, tasks), len(tasks), progress))
+    for one, read in zip(opened.inputs.new, ingested, strict=True):
+        if read.digest != opened.inputs.digests[one.name]:
+            raise InputError(
+                f"{one.file.location} changed while it was read. Nothing was published; run "
+                "again once its writer has finished."
+            )
+    return ingested
+
+
+def _grade(
+    opened: Opened, staging: Staging, clock: Clock, mapper: Mapper, progress: Progress
+) -> list[ShardGraded]:
+    parent = staging.parent
+    before = opened.warehouse.layout.run(parent.number) / "state" if parent else None
+    tasks = [
+        ShardTask(
+            shard=shard,
+            clock=clock,
+            settings=opened.settings,
+            scratch=Scratch(staging.scratch / "ingest"),
+            pieces=staging.pieces,
+            checkpoint=Checkpoint(before / shard_folder(shard) if before else None),
+            state_dir=staging.state_dir,
+        )
+        for shard in range(opened.warehouse.n_shards)
+    ]
+    return list(_followed("grade", mapper(grade_shard, tasks), len(tasks), progress))
+
+
+def _refuse_quarantined(shards: list[ShardGraded], ingested: list[Ingested]) -> None:
+    """Raise if a row of this run's files was quarantined."""
+    own = {file.path for file in ingested}
+    refused = {
+        name: count
+        for shard in shards
+        for name, count in shard.quarantined_by_file.items()
+        if name.partition("/")[2] in own
+    }
+    if refused:
+        name, count = max(refused.items(), key=lambda item: (item[1], item[0]))
+        raise InputError(
+            f"--strict: {sum(refused.values())} rows of this run's input files would be "
+            f"quarantined, most of them ({count}) from {name}. Nothing was published. Run without "
+            "--strict to see each with its reason in audit/quarantine, or correct the files."
+        )
+
+
+def _commit(
+    opened: Opened,
+    staging: Staging,
+    shards: list[ShardGraded],
+    ingested: list[Ingested],
+    progress: Progress,
+) -> Manifest:
+    progress("commit", 0, 1)
+    staging.assemble(*RUN_TABLES)
+    for shard in shards:
+        for relative in shard.carried:
+            staging.link_from_parent(relative)
+    text = opened.settings.effective_text()
+    manifest = staging.commit(
+        RunFacts(
+            settings=opened.warehouse.store_text(text, "toml"),
+            inputs=tuple(
+                as_consumed(one, read.digest, read.rows)
+                for one, read in zip(opened.inputs.new, ingested, strict=True)
+            ),
+            conservation=conservation(shards, ingested),
+            summary=summary(shards, ingested),
+        )
+    )
+    progress("commit", 1, 1)
+    return manifest
+
+
+def _publish(opened: Opened, manifest: Manifest, started: float) -> None:
+    """Derive views and metrics from the log; what fails here is made good by the next run."""
+    publish(opened.warehouse)
+    opened.hints.save(opened.files, opened.inputs.digests)
+    textfile = opened.settings.metrics_textfile
+    if textfile is not None:
+        _write_metrics(textfile, manifest, time.monotonic() - started)
+
+
+def _write_metrics(textfile: Path, manifest: Manifest, seconds: float) -> None:
+    counts = manifest.summary
+    write_metrics(
+        textfile,
+        metrics_text(
+            run=manifest.number,
+            as_of=manifest.as_of,
+            graded=counts["graded"],
+            ungraded=counts["ungraded"],
+            quarantined=counts["quarantined"],
+            waiting={
+                "episodes": sum(counts["waiting"].values()),
+                "comparisons": manifest.conservation["comparisons"].waiting_after,
+            },
+            rows_read=counts["rows_read"],
+            duration_seconds=seconds,
+            succeeded_at=datetime.now(UTC),
+        ),
+    )
+
+
+def _warnings(opened: Opened, shards: list[ShardGraded]) -> tuple[str, ...]:
+    changed = [
+        f"{name} changed since an earlier run read it and was read again; rows that run knew "
+        "count as already known."
+        for name in opened.inputs.changed
+    ]
+    failed = sum(one.fit_failed for one in shards)
+    if failed:
+        changed.append(
+            f"{failed} groups did not converge and stay in Grading (fit_failed); "
+            "`judgebatch doctor` names them."
+        )
+    return tuple(changed)

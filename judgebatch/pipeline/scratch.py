@@ -1,0 +1,54 @@
+"""What ingest leaves for the shards: accepted rows, in uncompressed Arrow files by shard.
+
+Uncompressed, so that a reader maps them into memory and takes single columns or rows without
+reading the rest: the verdicts' texts are most of the bytes and are needed once.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.ipc
+
+from judgebatch.contracts.table import Table, conform, empty
+
+
+def mapped(path: Path) -> pl.DataFrame:
+    """Return an uncompressed Arrow file as a frame whose columns stay on disk until used."""
+    with pa.memory_map(str(path)) as source:
+        table = pyarrow.ipc.open_file(source).read_all()
+    return pl.DataFrame(table)
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Staged rows below a folder; picklable."""
+
+    folder: Path
+
+    def write(
+        self, table: type[Table], shard: int, sequence: tuple[int, int], rows: pl.DataFrame
+    ) -> None:
+        """Write one piece: rows of one batch of one file that belong to one shard.
+
+        Written again, by a task that is retried, a piece replaces itself.
+        """
+        folder = self._folder(table, shard)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{sequence[0]:06d}-{sequence[1]:06d}.arrow"
+        temporary = path.with_suffix(".partial")
+        conform(rows, table).rechunk().write_ipc(temporary, compression="uncompressed")
+        temporary.replace(path)
+
+    def paths(self, table: type[Table], shard: int) -> list[Path]:
+        """Return the shard's pieces in the order of files and batches."""
+        return sorted(self._folder(table, shard).glob("*.arrow"))
+
+    def read(self, table: type[Table], shard: int) -> pl.DataFrame:
+        """Return all rows of a shard."""
+        pieces = [mapped(path) for path in self.paths(table, shard)]
+        return pl.concat([empty(table), *pieces])
+
+    def _folder(self, table: type[Table], shard: int) -> Path:
+        return self.folder / table.name / f"{shard:05d}"

@@ -1,0 +1,166 @@
+"""Grade: one shard's new rows and checkpoint into pieces of tables and the next checkpoint."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from judgebatch.contracts import grading as tables
+from judgebatch.contracts.rows import EpisodeRows, QuarantineRows, VerdictRows
+from judgebatch.contracts.staged import StagedVerdicts
+from judgebatch.contracts.state import KnownEpisodes, KnownVerdicts, WaitingVerdicts
+from judgebatch.contracts.table import Table, conform, schema_of
+from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
+from judgebatch.grading.clock import Clock
+from judgebatch.grading.consideration import PLACE
+from judgebatch.grading.night import Flow, Night, grade
+from judgebatch.grading.publication import quarantine
+from judgebatch.pipeline import tenants
+from judgebatch.pipeline.checkpoint import Checkpoint, shard_folder, write_state
+from judgebatch.pipeline.scratch import Scratch, mapped
+from judgebatch.pipeline.texts import ShardTexts
+from judgebatch.settings import Settings
+from judgebatch.vocabulary import TieModel
+from judgebatch.warehouse import Pieces
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """One shard to grade."""
+
+    shard: int
+    clock: Clock
+    settings: Settings
+    scratch: Scratch
+    pieces: Pieces
+    checkpoint: Checkpoint
+    state_dir: Path
+
+
+@dataclass(frozen=True)
+class ShardGraded:
+    """What became of a shard."""
+
+    shard: int
+    flows: dict[str, Flow]
+    graded: dict[str, int]
+    """Episodes graded, by score kind."""
+    ungraded: dict[str, int]
+    """Episodes ungraded, by reason."""
+    quarantined: dict[str, int]
+    """By reason, those of ingest included."""
+    quarantined_by_file: dict[str, int]
+    """By input and file."""
+    waits: dict[str, int]
+    """Episodes in Grading by what they wait for."""
+    pending: dict[str, int]
+    """Rows not yet visible, by subject."""
+    carried: tuple[str, ...]
+    """Checkpoint files to carry over unchanged."""
+    fit_failed: int
+
+
+def grade_shard(task: ShardTask) -> ShardGraded:
+    """Grade one shard and write its pieces and its checkpoint."""
+    state = task.checkpoint.state()
+    episodes = task.scratch.read(EpisodeRows, task.shard)
+    rows, pieces = _verdict_rows(task, state.waiting_verdicts)
+    known_episodes = task.checkpoint.identities(KnownEpisodes)
+    known_verdicts = task.checkpoint.identities(KnownVerdicts)
+    in_force = tenants.in_force(
+        task.settings,
+        pl.concat(
+            [
+                episodes["tenant_id"],
+                rows["tenant_id"],
+                state.pending_episodes["tenant_id"],
+            ]
+        ),
+        state.known_tenants,
+    )
+    texts = ShardTexts(pieces, task.pieces, task.shard, task.clock)
+    night = grade(
+        episodes,
+        rows,
+        state,
+        in_force,
+        known_episodes.lookup,
+        known_verdicts.lookup,
+        texts,
+        TieModel.parse(task.settings.fit.tie_model),
+        task.clock,
+    )
+    waiting = texts.with_texts(
+        rows.drop("considered_at", "unknown_episode_window_us")
+        .join(night.still_waiting, on=PLACE, how="inner")
+        .sort(WaitingVerdicts.order)
+    )
+    folder = task.state_dir / shard_folder(task.shard)
+    write_state(night.state._replace(waiting_verdicts=conform(waiting, WaitingVerdicts)), folder)
+    carried = [
+        *known_episodes.with_new(night.known_episodes, folder / KnownEpisodes.name, task.clock.run),
+        *known_verdicts.with_new(night.known_verdicts, folder / KnownVerdicts.name, task.clock.run),
+    ]
+    texts.readings.finish()
+    quarantined = _publish(task, night)
+    return ShardGraded(
+        shard=task.shard,
+        flows=night.flows,
+        graded=_counts(night.tables[tables.Graded], "score_kind"),
+        ungraded=_counts(night.tables[tables.Ungraded], "ungraded_reason"),
+        quarantined=_counts(quarantined, "reason"),
+        quarantined_by_file=_counts(
+            quarantined.select(pl.format("{}/{}", "input", "source_file").alias("file")), "file"
+        ),
+        waits=_counts(night.tables[tables.OpenEpisodes], "waits_for"),
+        pending={
+            "episodes": night.state.pending_episodes.height,
+            "verdicts": waiting["considered_at"].null_count(),
+        },
+        carried=tuple(
+            f"{shard_folder(task.shard)}/{path.parent.name}/{path.name}" for path in carried
+        ),
+        fit_failed=night.fit_failed,
+    )
+
+
+def _verdict_rows(
+    task: ShardTask, waiting: pl.DataFrame
+) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+    """Return the shard's verdicts without their texts, and the pieces in which those lie."""
+    waiting = fingerprinted(waiting, "verdict_id", VERDICT_CONTENT).with_columns(
+        from_state=pl.lit(True)
+    )
+    staged = [mapped(path) for path in task.scratch.paths(StagedVerdicts, task.shard)]
+    new = schema_of(WaitingVerdicts)
+    fresh = {
+        name: pl.lit(None, dtype=new[name]) for name in new if name not in schema_of(VerdictRows)
+    }
+    pieces = [waiting, *(piece.with_columns(**fresh, from_state=pl.lit(False)) for piece in staged)]
+    slim = [
+        piece.select(
+            pl.exclude("verdict"),
+            pl.lit(number, dtype=pl.Int64).alias("piece"),
+            pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
+        )
+        for number, piece in enumerate(pieces)
+    ]
+    return pl.concat(slim, how="diagonal"), pieces
+
+
+def _publish(task: ShardTask, night: Night) -> pl.DataFrame:
+    """Write the shard's pieces; return its quarantine."""
+    at_ingest = quarantine(task.scratch.read(QuarantineRows, task.shard), task.clock)
+    quarantined = pl.concat([at_ingest, night.tables[tables.Quarantine]]).sort(
+        tables.Quarantine.order, nulls_last=False
+    )
+    published: dict[type[Table], pl.DataFrame] = {**night.tables, tables.Quarantine: quarantined}
+    for table, frame in published.items():
+        if not frame.is_empty():
+            task.pieces.write(table, task.shard, frame)
+    return quarantined
+
+
+def _counts(frame: pl.DataFrame, column: str) -> dict[str, int]:
+    counted = frame.group_by(column).len().sort(column)
+    return dict(zip(counted[column].to_list(), counted["len"].to_list(), strict=True))

@@ -1,0 +1,104 @@
+"""The verdicts' texts of a shard: fetched where they are needed, read once, published.
+
+Texts are most of a night's bytes, so they are never all in memory: accepted verdicts are read in
+chunks, in the order in which they are published.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from judgebatch.contracts.grading import AuditVerdicts
+from judgebatch.contracts.table import conform
+from judgebatch.grading.clock import Clock
+from judgebatch.grading.consideration import PLACE
+from judgebatch.grading.publication import usd
+from judgebatch.pipeline.readings import Readings
+from judgebatch.verdicts import comparison_outcome, interpret_texts
+from judgebatch.warehouse import Pieces
+
+CHUNK = 50_000
+"""Verdicts read at once."""
+
+_READ = {
+    "piece": pl.Int64,
+    "row": pl.Int64,
+    "outcome": pl.String,
+    "error_codes": pl.String,
+    "unreadable": pl.String,
+}
+
+
+class ShardTexts:
+    """Texts of one shard, where each row names its ``piece`` and its ``row`` there.
+
+    Parameters
+    ----------
+    pieces
+        Frames with the column ``verdict``, mapped into memory.
+    out
+        Where published rows are written.
+    shard
+        The shard's number.
+    clock
+        The run's logical time.
+    """
+
+    def __init__(
+        self, pieces: Sequence[pl.DataFrame], out: Pieces, shard: int, clock: Clock
+    ) -> None:
+        self._texts = [piece.get_column("verdict") for piece in pieces]
+        self._out = out
+        self._shard = shard
+        self._clock = clock
+        self.readings = Readings(out, shard, clock)
+
+    def with_texts(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return ``rows`` with the column ``verdict``."""
+        if rows.is_empty():
+            return rows.with_columns(verdict=pl.lit(None, dtype=pl.String))
+        placed = rows.select(PLACE).with_row_index("place")
+        gathered = [
+            part.select("place").with_columns(verdict=self._texts[piece].gather(part["row"]))
+            for (piece,), part in placed.partition_by("piece", as_dict=True).items()
+        ]
+        return rows.hstack([pl.concat(gathered).sort("place")["verdict"]])
+
+    def accept(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Read accepted verdicts in their order, and publish verdicts and readings."""
+        read = [pl.DataFrame(schema=_READ)]
+        for number, texts in self._chunks(rows):
+            batch = interpret_texts(texts["verdict"])
+            chunk = texts.with_row_index("at").with_columns(pl.col("at").cast(pl.Int64))
+            outcomes = batch.interpretations.select(
+                pl.col("row").alias("at"), comparison_outcome().alias("outcome"), "error_codes"
+            )
+            broken = batch.unreadable.select(
+                pl.col("row").alias("at"), pl.col("message").alias("unreadable")
+            )
+            read.append(
+                chunk.select("at", *PLACE)
+                .join(outcomes, on="at", how="left", maintain_order="left")
+                .join(broken, on="at", how="left", maintain_order="left")
+                .select(*_READ)
+            )
+            readable = chunk.join(broken, on="at", how="anti", maintain_order="left")
+            published = readable.with_columns(*self._clock.stamp(), cost_usd=usd())
+            self._out.write(AuditVerdicts, self._shard, conform(published, AuditVerdicts), number)
+            self.readings.publish(readable, batch, number)
+        return pl.concat(read)
+
+    def unreadable(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return which texts cannot be read, and why."""
+        found = [pl.DataFrame(schema={name: _READ[name] for name in (*PLACE, "unreadable")})]
+        for _, chunk in self._chunks(rows):
+            broken = interpret_texts(chunk["verdict"]).unreadable
+            at = broken["row"]
+            found.append(
+                chunk.select(pl.col(PLACE).gather(at)).with_columns(unreadable=broken["message"])
+            )
+        return pl.concat(found)
+
+    def _chunks(self, rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+        for number, first in enumerate(range(0, rows.height, CHUNK)):
+            yield number, self.with_texts(rows.slice(first, CHUNK))
