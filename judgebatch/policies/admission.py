@@ -152,7 +152,8 @@ def _text(*, signed: bool) -> pl.Expr:
     """
 
     def number(value: pl.Expr) -> pl.Expr:
-        return (value if signed else value + 0.0).cast(pl.String).fill_null("null")
+        unsigned = pl.when(value == 0.0).then(0.0).otherwise(value)
+        return (value if signed else unsigned).cast(pl.String).fill_null("null")
 
     level = pl.element().struct.field("level").cast(pl.String).fill_null("null")
     entry = pl.concat_str([level, pl.lit(":"), number(pl.element().struct.field("probability"))])

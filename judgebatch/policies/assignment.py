@@ -66,3 +66,29 @@ def assign_policies(episodes: pl.DataFrame, choice: PolicyChoice) -> pl.DataFram
         .drop("of_task", "of_tenant")
         .explode("policy", empty_as_null=False)
     )
+
+
+def asked_of_tenants(
+    tenants: pl.DataFrame, choice: PolicyChoice, questions: pl.DataFrame
+) -> pl.DataFrame:
+    """Return tenant_id and question, once each: what any policy of a tenant asks, in any task.
+
+    Parameters
+    ----------
+    tenants
+        With tenant_id.
+    choice
+        What the settings choose.
+    questions
+        policy and question: what each policy asks.
+    """
+    everywhere = pl.DataFrame(
+        [(tenant, name) for (tenant, _), names in choice.by_task.items() for name in names],
+        schema={"tenant_id": pl.String, "policy": pl.String},
+        orient="row",
+    )
+    own = assign_policies(
+        tenants.select("tenant_id", pl.lit(None, pl.String).alias("task_id")).unique(), choice
+    )
+    chosen = pl.concat([own.select("tenant_id", "policy"), everywhere]).unique()
+    return chosen.join(questions, on="policy").select("tenant_id", "question").unique()

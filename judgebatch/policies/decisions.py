@@ -16,12 +16,10 @@ TIME = pl.Datetime("us", "UTC")
 EPISODE = ["tenant_id", "episode_id"]
 
 
-def asked(policies: Mapping[str, ValidatedPolicy]) -> pl.DataFrame:
-    """Return policy_digest and question: what each policy asks. ``policies`` are by digest."""
-    pairs = [
-        (digest, bound.rule.name) for digest, policy in policies.items() for bound in policy.bound
-    ]
-    schema = {"policy_digest": pl.String, "question": pl.String}
+def asked(policies: Mapping[str, ValidatedPolicy], *, by: str) -> pl.DataFrame:
+    """Return what each policy asks: its key in ``policies``, in the column ``by``, and question."""
+    pairs = [(key, bound.rule.name) for key, policy in policies.items() for bound in policy.bound]
+    schema = {by: pl.String, "question": pl.String}
     return pl.DataFrame(pairs, schema=schema, orient="row")
 
 
@@ -33,7 +31,7 @@ def needed_answers(awaiting: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFr
     awaiting
         AwaitingPolicies.
     questions
-        What :func:`asked` returns, of every policy that is awaited.
+        What :func:`asked` returns by policy_digest, of every policy that is awaited.
     """
     return (
         awaiting.select(*EPISODE, "policy_digest")

@@ -68,6 +68,8 @@ def read_json(text: str) -> Node:
     if not isinstance(text, str):
         raise PolicyDefinitionError(f"JSON is read from a text, not from {shown(text)}")
     reader = _Reader(str.__str__(text))
+    if reader.peek() == "\ufeff":
+        raise reader.error("the text begins with a byte order mark; save it without one")
     node = reader.value(depth=0)
     reader.skip_space()
     if reader.at < len(reader.text):

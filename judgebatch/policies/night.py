@@ -19,11 +19,12 @@ from judgebatch.contracts.table import Table, conform, empty, schema_of
 from judgebatch.policies.admission import (
     KEY,
     TIME,
+    Copy,
     admit_answers,
     compare_answers,
     quarantined_answers,
 )
-from judgebatch.policies.assignment import PolicyChoice, assign_policies
+from judgebatch.policies.assignment import PolicyChoice, asked_of_tenants, assign_policies
 from judgebatch.policies.binding import ValidatedPolicy
 from judgebatch.policies.columnar import evaluate_policies
 from judgebatch.policies.decisions import EPISODE, asked, due, needed_answers
@@ -121,11 +122,14 @@ def judge_night(
     )
     placed = _placed(admitted.considered, awaiting, episodes, seen)
     too_early = _comes_before_its_episode(as_of)
-    compared = compare_answers(placed.filter(~too_early))
-    needed = needed_answers(awaiting, asked(kept.by_digest))
+    in_time = placed.filter(~too_early)
+    # Answers whose episode is not there yet stay as they are: what they are is judged with it.
+    unseen = in_time.filter(~pl.col("known")).with_columns(copy=pl.lit("first", Copy))
+    compared = pl.concat([compare_answers(in_time.filter("known")), unseen])
+    needed = needed_answers(awaiting, asked(kept.by_digest, by="policy_digest"))
     firsts = compared.filter(pl.col("copy") == "first")
     decided = due(awaiting, needed, firsts.select(*KEY, "considered_at"), as_of=as_of)
-    settled = _settled(compared, needed, decided, asked(kept.by_digest)["question"].unique())
+    settled = _settled(compared, needed, decided, kept.asked_of(tenants, choice))
     results, reports = _evaluated(settled, awaiting, decided, kept, details=details)
     awaiting = awaiting.join(decided, on=EPISODE, how="anti").sort(AwaitingPolicies.order)
     held = pl.concat([admitted.pending, _still_held(settled)])
@@ -177,6 +181,11 @@ class _Kept:
                 self._texts[digest] = text
                 self.by_digest[digest] = read_document(text)
 
+    def asked_of(self, tenants: pl.DataFrame, choice: PolicyChoice) -> pl.DataFrame:
+        """Return tenant_id and question: what an episode of a tenant may be asked."""
+        policies = {name: self.by_digest[digest] for name, digest in self._digests.items()}
+        return asked_of_tenants(tenants, choice, asked(policies, by="policy"))
+
     def begin(
         self, episodes: pl.DataFrame, tenants: pl.DataFrame, choice: PolicyChoice
     ) -> pl.DataFrame:
@@ -213,7 +222,7 @@ _CONFLICT = pl.format(
 def _placed(
     considered: pl.DataFrame, awaiting: pl.DataFrame, episodes: pl.DataFrame, seen: pl.DataFrame
 ) -> pl.DataFrame:
-    """Add whether the episode is awaited or otherwise known, and when it arrived if that is."""
+    """Add whether the episode is awaited, known, and new, and when it arrived if that is known."""
     arrived = pl.concat(
         [frame.select(*EPISODE, "arrived_at") for frame in (awaiting, episodes)]
     ).unique(EPISODE)
@@ -224,7 +233,8 @@ def _placed(
         )
         .join(known.with_columns(known=True), on=EPISODE, how="left")
         .join(arrived, on=EPISODE, how="left")
-        .with_columns(pl.col("awaited", "known").fill_null(value=False))
+        .join(episodes.select(EPISODE).with_columns(novel=True), on=EPISODE, how="left")
+        .with_columns(pl.col("awaited", "known", "novel").fill_null(value=False))
     )
 
 
@@ -236,15 +246,15 @@ def _comes_before_its_episode(as_of: datetime) -> pl.Expr:
 
 
 def _settled(
-    compared: pl.DataFrame, needed: pl.DataFrame, decided: pl.DataFrame, asked_by_any: pl.Series
+    compared: pl.DataFrame, needed: pl.DataFrame, decided: pl.DataFrame, of_tenant: pl.DataFrame
 ) -> pl.DataFrame:
     """Add ``end``: how an answer ended, why it is quarantined, or that it is held."""
     over = pl.col("known") & ~pl.col("awaited")
     after = (pl.col("considered_at") > pl.col("cutoff")).fill_null(value=False)
-    unasked = ~pl.col("question").is_in(asked_by_any.implode())
+    never = pl.col("novel") | ~pl.col("asked")
     different = pl.when(pl.col("copy") == "other").then("considered_at")
     end = (
-        pl.when((pl.col("awaited") & ~pl.col("needed")) | (over & unasked))
+        pl.when((pl.col("awaited") & ~pl.col("needed")) | (over & never))
         .then(_token(AnswerDisposition.NOT_NEEDED))
         .when(over | after)
         .then(_token(AnswerDisposition.LATE))
@@ -259,8 +269,9 @@ def _settled(
     return (
         compared.join(needed.with_columns(needed=True), on=KEY, how="left")
         .join(decided, on=EPISODE, how="left")
+        .join(of_tenant.with_columns(asked=True), on=["tenant_id", "question"], how="left")
         .with_columns(
-            pl.col("needed").fill_null(value=False),
+            pl.col("needed", "asked").fill_null(value=False),
             conflict_at=pl.min_horizontal("conflict_at", different.min().over(KEY)),
         )
         .with_columns(end=end)
