@@ -149,9 +149,25 @@ class Davidson:
         step[-1] = (step[-1] - driven) / curvature
         step[:-1] -= pull * step[-1]
 
+    def reach(self) -> Floats:
+        """Return the size of each step: the range of the strengths' part, or that of ln nu."""
+        return np.asarray(np.maximum(spread(self.step[:-1]), np.abs(self.step[-1])))
+
+    def rise(self) -> Floats:
+        """Return the slope of the objective along each step."""
+        total = np.empty(self.step.shape[1])
+        add_rows(self.gradient * self.step, total)
+        return total
+
+    def place(self, base: Floats, length: Floats) -> None:
+        """Put the parameters ``length`` steps from ``base``; a length of 0 changes no bit."""
+        moved = base + self.step * length
+        centre(moved[:-1])
+        self.parameters = np.where(length == 0.0, base, moved)
+
     def move(self) -> Floats:
         """Take the step, damped where it is long; return each step's undamped range."""
-        reach = np.maximum(spread(self.step[:-1]), np.abs(self.step[-1]))
+        reach = self.reach()
         if reach.max() > 1.0:
             self.step *= np.where(reach <= 1.0, 1.0, 2.0 / (1.0 + reach))
         self.parameters += self.step

@@ -8,10 +8,11 @@ import numpy.typing as npt
 import polars as pl
 
 from judgebatch.strengths.codes import Ints
-from judgebatch.strengths.components import Components, find_components
+from judgebatch.strengths.components import Components, LargeFits, find_components
 from judgebatch.strengths.counts import Counted, count_comparisons
 from judgebatch.strengths.elementary import Floats
 from judgebatch.strengths.lanes import fit_lanes
+from judgebatch.strengths.large import fit_large
 from judgebatch.strengths.quantile import two_sided
 from judgebatch.vocabulary import FitStatus, SeMethod, TieModel, Token
 
@@ -128,15 +129,34 @@ def _solve(counted: Counted, components: Components, tie_model: TieModel) -> _Re
         results.variance[items[good]] = fit.variance[good]
         results.tally[:, items] = fit.tally
         results.comparable[groups] = items.shape[1]
-        results.status[groups] = np.where(
-            good,
-            _STATUSES.index(FitStatus.CONVERGED),
-            _STATUSES.index(FitStatus.NOT_CONVERGED),
-        )
+        results.status[groups] = _statuses(good)
         results.iterations[groups] = fit.iterations
         results.gradient[groups] = fit.gradient
         results.tie_parameter[groups] = fit.tie_parameter
+    large = components.large
+    if large.groups.size:
+        _solve_large(large, tie_model, results)
     return results
+
+
+def _solve_large(large: LargeFits, tie_model: TieModel, results: _Results) -> None:
+    fit = fit_large(large, tie_model)
+    sizes = np.diff(large.starts)
+    methods = np.array([_METHODS.index(method) for method in fit.methods], np.int8)
+    good = np.repeat(fit.converged, sizes)
+    results.strength[large.items[good]] = fit.strength[good]
+    results.variance[large.items[good]] = fit.variance[good]
+    results.method[large.items] = np.repeat(methods, sizes)
+    results.comparable[large.groups] = sizes
+    results.status[large.groups] = _statuses(fit.converged)
+    results.iterations[large.groups] = fit.iterations
+    results.gradient[large.groups] = fit.gradient
+    results.tie_parameter[large.groups] = fit.tie_parameter
+
+
+def _statuses(converged: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+    yes, no = (_STATUSES.index(s) for s in (FitStatus.CONVERGED, FitStatus.NOT_CONVERGED))
+    return np.where(converged, yes, no).astype(np.int8)
 
 
 def _strengths_frame(

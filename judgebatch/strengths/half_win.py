@@ -11,6 +11,7 @@ from judgebatch.strengths.codes import Ints
 from judgebatch.strengths.elementary import Floats, exp_into
 from judgebatch.strengths.graph import (
     add_flow,
+    add_rows,
     blocks,
     centre,
     centred_variances,
@@ -96,9 +97,25 @@ class HalfWin:
         np.copyto(self.step, self.gradient)
         solve(self._weights, self._inverse_pivots, self.step, self._scratch)
 
+    def reach(self) -> Floats:
+        """Return the size of each step: the range of the strengths' part."""
+        return spread(self.step)
+
+    def rise(self) -> Floats:
+        """Return the slope of the objective along each step."""
+        total = np.empty(self.step.shape[1])
+        add_rows(self.gradient * self.step, total)
+        return total
+
+    def place(self, base: Floats, length: Floats) -> None:
+        """Put the parameters ``length`` steps from ``base``; a length of 0 changes no bit."""
+        moved = base + self.step * length
+        centre(moved)
+        self.parameters = np.where(length == 0.0, base, moved)
+
     def move(self) -> Floats:
         """Take the step, damped where it is long; return each step's undamped range."""
-        reach = spread(self.step)
+        reach = self.reach()
         if reach.max() > 1.0:
             self.step *= np.where(reach <= 1.0, 1.0, 2.0 / (1.0 + reach))
         self.parameters += self.step

@@ -5,6 +5,7 @@ when most of a batch have stopped, the rest wait and are batched anew. None of t
 lane's numbers, so a group's bits do not depend on its company.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from judgebatch.strengths.objective import (
     SETTLED,
     TOLERANCE,
 )
+from judgebatch.strengths.safeguard import bisect, climb
 from judgebatch.vocabulary import TieModel
 
 _MODELS: dict[TieModel, type[HalfWin | Davidson]] = {
@@ -92,35 +94,69 @@ def fit_lanes(cells: Ints, size: int, tie_model: TieModel = TieModel.HALF_WIN) -
 def _fit_all(cells: Ints, lanes: Ints, fit: LaneFit, tie_model: TieModel, *, careful: bool) -> None:
     model_class: type[HalfWin | Davidson] = _MODELS[tie_model]
     size = fit.strength.shape[1]
-    fitting = _CACHE_CELLS // (size * (size - 1) // 2)
-    at_once = min(max(_FEWEST_LANES, fitting), _MOST_LANES)
-    fresh = _Waiting(
+    waiting = _Waiting(
         lanes,
         model_class.initial(size, lanes.size),
         np.zeros_like(lanes),
         np.zeros(lanes.size, np.bool_),
     )
-    first = True
-    while fresh.lanes.size:
-        left = []
-        for begin in range(0, fresh.lanes.size, at_once):
-            part = slice(begin, begin + at_once)
-            batch = _Waiting(
-                fresh.lanes[part], fresh.parameters[:, part], fresh.steps[part], fresh.near[part]
-            )
-            counts = _counts_of(cells, batch.lanes)
-            if first:
-                fit.tally[:, batch.lanes] = _tally(counts, size).swapaxes(1, 2)
-            until = 0 if fresh.lanes.size <= at_once else at_once // 4
+    for batch, counts in _batches(cells, waiting, size):
+        fit.tally[:, batch.lanes] = _tally(counts, size).swapaxes(1, 2)
+    _newton(cells, waiting, fit, model_class, careful=careful)
+    for rescue in (climb, bisect):
+        stuck = np.flatnonzero(~fit.converged[waiting.lanes])
+        if not stuck.size:
+            return
+        waiting = _Waiting(
+            waiting.lanes[stuck],
+            waiting.parameters[:, stuck],
+            np.zeros_like(stuck),
+            np.zeros(stuck.size, np.bool_),
+        )
+        for batch, counts in _batches(cells, waiting, size):
             model = model_class.start(counts, batch.parameters, careful=careful)
-            left.append(_run(model, batch, fit, until=until))
-        fresh = _Waiting(
+            rescue(model)
+            batch.parameters[...] = model.parameters
+        _newton(cells, waiting, fit, model_class, careful=careful)
+
+
+def _batches(cells: Ints, waiting: _Waiting, size: int) -> Iterator[tuple[_Waiting, Ints]]:
+    """Yield lanes a cache's worth at a time, with their counts (3, P, L)."""
+    fitting = _CACHE_CELLS // (size * (size - 1) // 2)
+    at_once = min(max(_FEWEST_LANES, fitting), _MOST_LANES)
+    for begin in range(0, waiting.lanes.size, at_once):
+        part = slice(begin, begin + at_once)
+        batch = _Waiting(
+            waiting.lanes[part],
+            waiting.parameters[:, part],
+            waiting.steps[part],
+            waiting.near[part],
+        )
+        yield batch, _counts_of(cells, batch.lanes)
+
+
+def _newton(
+    cells: Ints,
+    waiting: _Waiting,
+    fit: LaneFit,
+    model_class: type[HalfWin | Davidson],
+    *,
+    careful: bool,
+) -> None:
+    """Take damped steps until every lane has stopped; ``waiting`` keeps its parameters."""
+    size = fit.strength.shape[1]
+    while waiting.lanes.size:
+        left = []
+        for batch, counts in _batches(cells, waiting, size):
+            whole = batch.lanes.size == waiting.lanes.size
+            model = model_class.start(counts, batch.parameters.copy(), careful=careful)
+            left.append(_run(model, batch, fit, until=0 if whole else batch.lanes.size // 4))
+        waiting = _Waiting(
             np.concatenate([each.lanes for each in left]),
             np.concatenate([each.parameters for each in left], axis=1),
             np.concatenate([each.steps for each in left]),
             np.concatenate([each.near for each in left]),
         )
-        first = False
 
 
 def _counts_of(cells: Ints, lanes: Ints) -> Ints:
@@ -168,7 +204,7 @@ def _run(model: HalfWin | Davidson, batch: _Waiting, fit: LaneFit, *, until: int
             fit.tie_parameter[who] = exp(parameters[-1])
         fit.variance[who] = model.variance(stopped).T
         fit.gradient[who] = np.abs(model.gradient[:, stopped]).max(axis=0)
-        fit.iterations[who] = steps[stopped]
+        fit.iterations[who] += steps[stopped]
         fit.converged[who] = done[stopped]
         running[stopped] = False
         left = np.flatnonzero(running)

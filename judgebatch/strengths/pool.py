@@ -1,0 +1,172 @@
+"""The objective of large groups, pooled: gradient, Hessian and Newton direction.
+
+The formulas are those of half_win.py and davidson.py, which explain them; here the pairs that
+met are listed, and the linear systems are solved by conjugate gradients.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from judgebatch.strengths.codes import Ints
+from judgebatch.strengths.counts import Pairs
+from judgebatch.strengths.davidson import LOG_HALF
+from judgebatch.strengths.elementary import Floats, exp, exp_into
+from judgebatch.strengths.large_errors import Hessian
+from judgebatch.strengths.objective import PSEUDO_COUNT, RIDGE
+from judgebatch.strengths.sparse import Laplacian, Segments, net
+
+_PAIRS_AT_ONCE = 1 << 14
+_PRECISION = 1e-5
+_PULL_PRECISION = 1e-12
+
+
+class Pool:
+    """Counts, parameters and Newton direction of n connected groups."""
+
+    def __init__(self, starts: Ints, pairs: Pairs, *, davidson: bool) -> None:
+        """Take where each group's items begin, and all their pairs, sorted by (low, high)."""
+        self.davidson = davidson
+        self.items = Segments(starts)
+        owner = np.searchsorted(starts, pairs.low, side="right") - 1
+        pair_starts = np.searchsorted(owner, np.arange(starts.size))
+        self.pairs = Segments(pair_starts)
+        self.low = pairs.low.astype(np.int32)
+        self.high = pairs.high.astype(np.int32)
+        met = pairs.low_wins + pairs.high_wins + pairs.ties
+        comparisons = np.add.reduceat(met, pair_starts[:-1]).astype(np.float64)
+        pseudo = PSEUDO_COUNT * (self.items.sizes - 1) / comparisons
+        shared = self.pairs.spread(0.5 * pseudo) * met
+        if not davidson:
+            shared += 0.5 * pairs.ties
+        self.low_wins = pairs.low_wins + shared
+        self.high_wins = pairs.high_wins + shared
+        self.ties = pairs.ties.astype(np.float64) if davidson else np.empty(0)
+        n_groups = starts.size - 1
+        self.n_items = int(starts[-1])
+        self.parameters = np.zeros(self.n_items + n_groups)
+        self.parameters[self.n_items :] = LOG_HALF
+        self.gradient = np.zeros_like(self.parameters)
+        self.step = np.zeros_like(self.parameters)
+        self.weights = np.empty(self.low.size)
+        self.curvature = np.ones(n_groups)
+        self.pull = np.zeros(self.n_items)
+        self.solved: npt.NDArray[np.bool_] = np.ones(n_groups, np.bool_)
+
+    def evaluate(self) -> None:
+        """Compute the gradient and the Hessian at the parameters."""
+        strengths, log_nu = self.parameters[: self.n_items], self.parameters[self.n_items :]
+        if self.davidson:
+            flow = self._evaluate_davidson(strengths, log_nu)
+        else:
+            flow = self._evaluate_half_win(strengths)
+        received = net(self.low, self.high, flow, -flow, self.n_items)
+        self.gradient[: self.n_items] = received - RIDGE * strengths
+
+    def _evaluate_half_win(self, strengths: Floats) -> Floats:
+        flow = np.empty(self.low.size)
+        for begin in range(0, flow.size, _PAIRS_AT_ONCE):
+            part = slice(begin, begin + _PAIRS_AT_ONCE)
+            lead = strengths[self.low[part]] - strengths[self.high[part]]
+            small, _ = _falling(lead)
+            strong = 1.0 / (1.0 + small)
+            weak = small * strong
+            ahead = lead >= 0.0
+            beats, loses = np.where(ahead, strong, weak), np.where(ahead, weak, strong)
+            low, high = self.low_wins[part], self.high_wins[part]
+            np.multiply(low + high, strong * weak, out=self.weights[part])
+            np.subtract(low * loses, high * beats, out=flow[part])
+        return flow
+
+    def _evaluate_davidson(self, strengths: Floats, log_nu: Floats) -> Floats:
+        flow, slope = np.empty(self.low.size), np.empty(self.low.size)
+        tie_gradient, own_curvature = np.empty(self.low.size), np.empty(self.low.size)
+        nu_of_pair = self.pairs.spread(exp(log_nu))
+        for begin in range(0, flow.size, _PAIRS_AT_ONCE):
+            part = slice(begin, begin + _PAIRS_AT_ONCE)
+            lead = strengths[self.low[part]] - strengths[self.high[part]]
+            small, root = _falling(lead)
+            even = nu_of_pair[part] * root
+            scale = 1.0 / ((1.0 + small) + even)
+            strong, weak, ties = scale, small * scale, even * scale
+            sign = np.where(lead >= 0.0, 1.0, -1.0)
+            beats = np.where(lead >= 0.0, strong, weak)
+            loses = np.where(lead >= 0.0, weak, strong)
+            low, high, tied = self.low_wins[part], self.high_wins[part], self.ties[part]
+            total = (low + high) + tied
+            decisive, ahead, both = strong + weak, sign * (strong - weak), strong * weak
+            shape = 0.25 * decisive * ties + both
+            self.weights[part] = total * shape
+            slope[part] = -0.5 * ties * ahead / shape
+            won = low * (loses + 0.5 * ties) - high * (beats + 0.5 * ties)
+            flow[part] = won - 0.5 * tied * ahead
+            tie_gradient[part] = tied * decisive - (low + high) * ties
+            own_curvature[part] = total * ties * (both / shape)
+        self._slope = slope
+        self._own_curvature = 1.0 + self.pairs.sum(own_curvature)
+        self.gradient[self.n_items :] = (LOG_HALF - log_nu) + self.pairs.sum(tie_gradient)
+        return flow
+
+    def hush(self, groups: npt.NDArray[np.bool_]) -> None:
+        """Set the gradient of some groups to zero, so that solving leaves them out."""
+        if groups.any():
+            self.gradient[: self.n_items][self.items.spread(groups)] = 0.0
+            self.gradient[self.n_items :][groups] = 0.0
+
+    def direct(self) -> None:
+        """Compute the Newton direction ``step`` from the last evaluation."""
+        n = self.n_items
+        matrix = Laplacian(self.items, self.low, self.high, self.weights)
+        self.step[:n], self.solved = matrix.solve(self.gradient[:n], _PRECISION)
+        if not self.davidson:
+            return
+        drawn = self.weights * self._slope
+        force = net(self.low, self.high, drawn, -drawn, n)
+        # The curvature of ln nu depends on its pull, so this solve is as exact as can be.
+        self.pull, solved = matrix.solve(force, _PULL_PRECISION)
+        self.solved &= solved
+        follows = self.pull[self.low] - self.pull[self.high]
+        rest = self._slope - follows
+        bent = self.pairs.sum(self.weights * rest * rest)
+        self.curvature = self._own_curvature + bent + RIDGE * self.items.sum(self.pull * self.pull)
+        driven = self.items.sum(force * self.step[:n])
+        self.step[n:] = (self.gradient[n:] - driven) / self.curvature
+        self.step[:n] -= self.pull * self.items.spread(self.step[n:])
+
+    def reach(self) -> Floats:
+        """Return the range of each group's step."""
+        reach = self.items.range(self.step[: self.n_items])
+        return np.maximum(reach, np.abs(self.step[self.n_items :]))
+
+    def rise(self) -> Floats:
+        """Return each group's slope of the objective along its step."""
+        product = self.gradient * self.step
+        return self.items.sum(product[: self.n_items]) + product[self.n_items :]
+
+    def place(self, base: Floats, length: Floats) -> None:
+        """Put each group ``length`` steps from ``base``; a length of 0 changes no bit."""
+        lengths = np.concatenate([self.items.spread(length), length])
+        moved = base + lengths * self.step
+        moved[: self.n_items] = self.items.centre(moved[: self.n_items])
+        self.parameters = np.where(lengths == 0.0, base, moved)
+
+    def hessian(self, group: int) -> Hessian:
+        """Return one group's Hessian at the last evaluation and direction."""
+        pairs = slice(self.pairs.starts[group], self.pairs.starts[group + 1])
+        items = slice(self.items.starts[group], self.items.starts[group + 1])
+        return Hessian(
+            int(self.items.sizes[group]),
+            self.low[pairs] - np.int32(items.start),
+            self.high[pairs] - np.int32(items.start),
+            self.weights[pairs].copy(),
+            self.pull[items].copy() if self.davidson else None,
+            float(self.curvature[group]),
+        )
+
+
+def _falling(lead: Floats) -> tuple[Floats, Floats]:
+    """Return ``exp(-|lead|)`` and its square root."""
+    root = np.abs(lead)
+    np.minimum(root, 1400.0, out=root)
+    np.multiply(root, -0.5, out=root)
+    exp_into(root, root, np.empty_like(root), np.empty_like(root))
+    return root * root, root
