@@ -16,6 +16,7 @@ from judgebatch.vocabulary import JudgeOutcome, JudgmentFault, ReasonCode, Statu
 
 REQUIRED = ("tenant_id", "verdict_id", "stage", "position")
 _KEYS = ["tenant_id", "verdict_id"]
+_STATUS = pl.Enum([status.value for status in Status])
 _FARTHEST = 2**31 - 1
 
 
@@ -53,7 +54,8 @@ def as_judgments(frame: pl.DataFrame) -> pl.DataFrame:
 class Accepted:
     """Judgments that can be reduced, and the table of those that cannot.
 
-    ``source_row`` holds the numbers of the accepted rows; None where all were accepted.
+    ``status`` of the accepted ones is an Enum of the statuses. ``source_row`` holds the numbers
+    of the accepted rows; None where all were accepted.
     """
 
     judgments: pl.DataFrame
@@ -82,9 +84,17 @@ def accept(judgments: pl.DataFrame) -> Accepted:
     A verdict is never reduced without a judgment that is there but unusable: that would charge
     the judge with having given none.
     """
-    everything = Accepted(judgments, None, empty(JudgmentQuarantine))
+    statuses = judgments["status"].cast(_STATUS, strict=False)
+    known = statuses.null_count() == judgments["status"].null_count()
+    encoded = judgments.with_columns(statuses)
+    everything = Accepted(encoded, None, empty(JudgmentQuarantine))
+    # A column of unknown statuses is looked at as it came.
+    judgments = encoded if known else judgments
     rules = _rules(judgments)
-    if not rules:
+    if (
+        not rules
+        or not judgments.select(pl.any_horizontal(rule.applies for rule in rules).any()).item()
+    ):
         return everything
     found = judgments.select(
         pl.int_range(pl.len()).alias("source_row"),
@@ -150,8 +160,10 @@ def _vocabulary(judgments: pl.DataFrame, filled: set[str], returned: pl.Expr) ->
         ("reason_code", ReasonCode, JudgmentFault.BAD_REASON_CODE, returned),
     ):
         tokens = [token.value for token in vocabulary]
-        known = judgments[name].cast(pl.Enum(tokens), strict=False) if name in filled else None
-        if known is not None and known.null_count() > judgments[name].null_count():
+        if name not in filled or judgments.schema[name] == _STATUS:
+            continue
+        known = judgments[name].cast(pl.Enum(tokens), strict=False)
+        if known.null_count() > judgments[name].null_count():
             message = pl.format(
                 "{} is {}; allowed: {}", pl.lit(name), _quoted(name), pl.lit(", ".join(tokens))
             )
@@ -185,7 +197,7 @@ def _numbers(judgments: pl.DataFrame, filled: set[str], returned: pl.Expr) -> li
         )
     if "score" in filled:
         score = pl.col("score")
-        scored = pl.col("status").is_in([Status.PASS.value, Status.FAIL.value])
+        scored = (pl.col("status") == Status.PASS.value) | (pl.col("status") == Status.FAIL.value)
         # NaN is above every number, and so outside the interval.
         rules.append(
             _Rule(

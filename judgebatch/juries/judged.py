@@ -107,7 +107,9 @@ def _doubles(accepted: Accepted, contested: Bools) -> pl.DataFrame:
 
 def _unseated(seating: Seating) -> pl.DataFrame:
     rows = seating.judgments.filter(pl.Series(~seating.seated(), dtype=pl.Boolean))
-    return conform(rows, UnseatedJudgments).sort(UnseatedJudgments.order)
+    return conform(rows.cast({"status": pl.String}), UnseatedJudgments).sort(
+        UnseatedJudgments.order
+    )
 
 
 def verdicts_of(judged: Judged) -> list[Verdict]:

@@ -14,6 +14,8 @@ from judgebatch.juries.lanes import Bools, Ints, Longs
 from judgebatch.juries.pool import FIRST, Pool, encode
 from judgebatch.juries.text import pointer
 
+_DENSE = 8
+"""Up to how many places per judgment a mark for each place is cheaper than sorting."""
 _KEYS = ["tenant_id", "verdict_id"]
 
 
@@ -44,14 +46,19 @@ def verdict_index(judgments: pl.DataFrame) -> tuple[pl.DataFrame, Ints]:
     if bool(before.slice(1).all()):
         return keys, (np.cumsum(starts, dtype=np.int32) - 1).astype(np.int32)
     groups = (
-        judgments.group_by(_KEYS)
-        .agg(pl.int_range(pl.len(), dtype=pl.Int32).alias("row"))
+        judgments.lazy()
+        .select(_KEYS)
+        .with_row_index("row")
+        .group_by(_KEYS)
+        .agg("row")
         .sort(_KEYS)
+        .collect()
     )
-    rows = groups["row"]
+    # In which order a group's rows come does not matter: each is given its group's number.
+    sizes = groups["row"].list.len().to_numpy()
     index: Ints = np.empty(judgments.height, np.int32)
-    index[rows.explode().to_numpy()] = np.repeat(
-        np.arange(groups.height, dtype=np.int32), rows.list.len().to_numpy()
+    index[groups["row"].explode().to_numpy()] = np.repeat(
+        np.arange(groups.height, dtype=np.int32), sizes
     )
     return groups.select(_KEYS), index
 
@@ -185,10 +192,7 @@ class Seating:
     def contested(self) -> Bools:
         """(rows,) whether another judgment has the same seat, in the jury or in the record."""
         contested = np.zeros(self.judgments.height, np.bool_)
-        if any(
-            (self.matrix[seats, self.verdict[rows]] != rows + FIRST).any()
-            for seats, rows in self._claims
-        ):
+        if np.count_nonzero(self.matrix) < sum(len(rows) for _, rows in self._claims):
             seats = np.concatenate([seats for seats, _ in self._claims]).astype(np.int64)
             rows = np.concatenate([rows for _, rows in self._claims])
             contested[rows[_repeated(seats * self.n + self.verdict[rows])]] = True
@@ -209,8 +213,15 @@ class Seating:
 
 def _repeated(numbers: Longs) -> Bools:
     """Return which numbers occur more than once."""
+    once = np.zeros(len(numbers), np.bool_)
     if (numbers[1:] > numbers[:-1]).all():
-        return np.zeros(len(numbers), np.bool_)
+        return once
+    size = int(numbers.max()) + 1
+    if size <= _DENSE * len(numbers):
+        taken = np.zeros(size, np.bool_)
+        taken[numbers] = True
+        if np.count_nonzero(taken) == len(numbers):
+            return once
     _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     repeated: Bools = counts[inverse] > 1
     return repeated
@@ -236,7 +247,8 @@ class Stored:
         """Return all judgments of some verdicts, in the order of the verdicts."""
         order, bounds = self._by_verdict
         chosen = [order[bounds[row] : bounds[row + 1]] for row in rows]
-        return self.seating.judgments[np.concatenate([*chosen, np.empty(0, np.int64)])]
+        rows_of_batch = np.concatenate([*chosen, np.empty(0, np.int64)])
+        return self.seating.judgments[rows_of_batch].cast({"status": pl.String})
 
     @cached_property
     def _by_verdict(self) -> tuple[Longs, Longs]:

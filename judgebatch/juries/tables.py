@@ -65,7 +65,7 @@ def verdict_table(keys: pl.DataFrame, outcome: Outcome, evaluation: Evaluation) 
     """Return the ``jury_verdicts`` table."""
     aggregates = outcome.aggregates
     kinds, number = statements(aggregates, evaluation.rules.rules)
-    stated = _stated(kinds)[number] if kinds else _stated(kinds)
+    stated = _spread_out(_stated(kinds), number)
     weighed = stated["weighed"].to_numpy()
     readings = pl.Series([READINGS[status].value for status in STATUSES])
     reading = readings.gather(aggregates.status)
@@ -100,6 +100,15 @@ def _stated(kinds: list[Statement]) -> pl.DataFrame:
     columns["reasoning"] = pl.Series([kind.reasoning for kind in kinds], dtype=pl.String)
     columns["weighed"] = pl.Series(["inputWeight" in block for block in blocks], dtype=pl.Boolean)
     return pl.DataFrame(columns)
+
+
+def _spread_out(stated: pl.DataFrame, number: Longs) -> pl.DataFrame:
+    """Return each verdict's statement; columns in which all agree are not looked up."""
+    n = len(number)
+    return stated.select(
+        column.new_from_index(0, n) if n and column.n_unique() == 1 else column.gather(number)
+        for column in stated
+    )
 
 
 def _weight(weight: Floats, weighed: Bools) -> pl.Series:
