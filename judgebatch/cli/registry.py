@@ -29,6 +29,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("check", "check:check", "Check settings and inputs without running.", _START),
     Entry("run", "run:run", "Do one night: read, grade, publish.", _START),
     Entry("synth", "synth:synth", "Write a realistic corpus to try things on.", _START),
+    Entry("explain", "explain:explain", "Tell one episode's whole story.", _LOOK),
     Entry("history", "history:history", "List the runs.", _LOOK),
     Entry("show", "show:show", "Show what one run did.", _LOOK),
     Entry("sql", "sql:sql", "Query the published tables with SQL.", _LOOK),

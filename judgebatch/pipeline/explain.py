@@ -1,0 +1,188 @@
+"""One episode's whole story, from what the warehouse holds and the input files still say."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from judgebatch.contracts import grading as g
+from judgebatch.contracts.state import AwaitingComparisons, PendingEpisodes, WaitingVerdicts
+from judgebatch.contracts.table import Table, empty, schema_of
+from judgebatch.errors import UsageError
+from judgebatch.inputs import InputKind, discover
+from judgebatch.pipeline.checkpoint import shard_folder
+from judgebatch.settings import Settings
+from judgebatch.warehouse import Warehouse
+from judgebatch.warehouse.layout import table_folder
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is known of one episode; every list is in the order of the nights."""
+
+    tenant_id: str
+    episode_id: str
+    sources: list[Row] = field(default_factory=list)
+    """``file, row`` of the input rows that carry the identity, where the files are still there."""
+    vanished: list[str] = field(default_factory=list)
+    """Consumed files that are no longer there, so that their rows cannot be looked up."""
+    state: str = "unknown"
+    """Pending, Grading, Graded, Ungraded, quarantined or unknown."""
+    episode: Row | None = None
+    """Its row in graded, ungraded, open_episodes, or the pending rows."""
+    group: Row | None = None
+    strength: Row | None = None
+    ledger: Row | None = None
+    comparisons: list[Row] = field(default_factory=list)
+    """Ended ones with their disposition, then those that wait (``disposition`` null)."""
+    requests: list[Row] = field(default_factory=list)
+    quarantined: list[Row] = field(default_factory=list)
+
+
+def explain(settings: Settings, warehouse: Warehouse, tenant_id: str, episode_id: str) -> Story:
+    """Tell one episode's story.
+
+    Raises
+    ------
+    UsageError
+        Nothing that was read names the episode.
+    """
+    looker = _Looker(warehouse, tenant_id)
+    own = pl.col("episode_id") == episode_id
+    named = (pl.col("left") == episode_id) | (pl.col("right") == episode_id)
+    state, episode = looker.where_it_is(own)
+    quarantined = looker.rows(g.Quarantine, pl.col("id") == episode_id)
+    quarantined = [row for row in quarantined if row["input"] == InputKind.EPISODES]
+    if episode is None and quarantined:
+        state = "quarantined"
+    sources, vanished = _sources(settings, warehouse, tenant_id, episode_id)
+    if episode is None and not quarantined and not sources:
+        known = looker.tenants()
+        hint = "" if tenant_id in known else f" Tenants with rows: {', '.join(known[:10])}."
+        raise UsageError(
+            f"No run of {warehouse.path} has seen episode {episode_id!r} of tenant {tenant_id!r}; "
+            f"ids are compared exactly.{hint}"
+        )
+    group = _group_of(episode)
+    return Story(
+        tenant_id,
+        episode_id,
+        sources,
+        vanished,
+        state,
+        episode,
+        group=looker.one(g.Groups, group),
+        strength=looker.one(g.Strengths, own),
+        ledger=looker.one(g.Ledger, own | group),
+        comparisons=[
+            *looker.rows(g.Comparisons, named),
+            *looker.waiting_comparisons(named),
+        ],
+        requests=looker.newest(
+            g.ComparisonRequests, own | (pl.col("compared_episode_id") == episode_id)
+        ),
+        quarantined=quarantined,
+    )
+
+
+def _group_of(episode: Row | None) -> pl.Expr:
+    """Return which rows belong to the episode's group."""
+    if episode is None or episode.get("group_epoch") is None:
+        return pl.lit(False)
+    key = ("task_id", "verifier_outcome", "group_epoch")
+    return pl.all_horizontal(pl.col(name) == episode[name] for name in key)
+
+
+class _Looker:
+    """Reads a tenant's rows from committed runs."""
+
+    def __init__(self, warehouse: Warehouse, tenant_id: str) -> None:
+        self._warehouse = warehouse
+        self._tenant = pl.col("tenant_id") == tenant_id
+        shard = int(warehouse.shard_of(pl.Series([tenant_id]))[0])
+        last = warehouse.runs().last
+        self._run = None if last is None else warehouse.layout.run(last.number)
+        self._state = None if self._run is None else self._run / "state" / shard_folder(shard)
+
+    def _scan(self, table: type[Table], runs: str) -> pl.LazyFrame:
+        files = sorted(self._warehouse.layout.runs.glob(f"{runs}/{table_folder(table)}/*.parquet"))
+        if not files:
+            return empty(table).lazy()
+        return pl.scan_parquet(files, hive_partitioning=False, missing_columns="insert")
+
+    def rows(self, table: type[Table], which: pl.Expr) -> list[Row]:
+        found = self._scan(table, "*").filter(self._tenant & which).collect(engine="in-memory")
+        return found.sort("run", maintain_order=True).to_dicts()
+
+    def one(self, table: type[Table], which: pl.Expr) -> Row | None:
+        return next(iter(self.rows(table, which)), None)
+
+    def newest(self, table: type[Table], which: pl.Expr) -> list[Row]:
+        if self._run is None:
+            return []
+        found = self._scan(table, self._run.name).filter(self._tenant & which)
+        return found.collect(engine="in-memory").to_dicts()
+
+    def where_it_is(self, own: pl.Expr) -> tuple[str, Row | None]:
+        for table in (g.Graded, g.Ungraded):
+            row = self.one(table, own)
+            if row is not None:
+                return str(row["state"]), row
+        for row in self.newest(g.OpenEpisodes, own):
+            return str(row["state"]), row
+        for row in self._checkpoint(PendingEpisodes, own):
+            return "Pending", row
+        return "unknown", None
+
+    def _checkpoint(self, table: type[Table], which: pl.Expr) -> list[Row]:
+        path = None if self._state is None else self._state / f"{table.name}.parquet"
+        if path is None or not path.exists():
+            return []
+        found = pl.scan_parquet(path, hive_partitioning=False).filter(self._tenant & which)
+        return found.collect(engine="in-memory").to_dicts()
+
+    def waiting_comparisons(self, named: pl.Expr) -> list[Row]:
+        inside = self._checkpoint(AwaitingComparisons, named)
+        waiting = self._checkpoint(WaitingVerdicts, pl.col("compared_episode_id").is_not_null())
+        outside = pl.DataFrame(waiting, schema=schema_of(WaitingVerdicts)).with_columns(
+            left=pl.col("episode_id"), right=pl.col("compared_episode_id")
+        )
+        return [{**row, "disposition": None} for row in inside + outside.filter(named).to_dicts()]
+
+    def tenants(self) -> list[str]:
+        counts = self._scan(g.GradingCounts, "*").select("tenant_id").unique()
+        return counts.collect(engine="in-memory")["tenant_id"].sort().to_list()
+
+
+def _sources(
+    settings: Settings, warehouse: Warehouse, tenant_id: str, episode_id: str
+) -> tuple[list[Row], list[str]]:
+    """Return the input rows with the identity, and which consumed files are gone."""
+    spec = settings.inputs[InputKind.EPISODES]
+    prefix = f"{InputKind.EPISODES}/"
+    found: list[Row] = []
+    gone: list[str] = []
+    there = {file.path: file.location for file in discover(spec)}
+    for name in sorted(warehouse.runs().consumed()):
+        if not name.startswith(prefix):
+            continue
+        path = name.removeprefix(prefix)
+        if path not in there:
+            gone.append(path)
+            continue
+        ids = {"tenant_id": tenant_id, "episode_id": episode_id}
+        same = [
+            pl.col(spec.columns.get(column, column)).cast(pl.String) == value
+            for column, value in ids.items()
+        ]
+        rows = (
+            pl.scan_parquet(there[path], hive_partitioning=False)
+            .with_row_index("row_number")
+            .filter(*same)
+            .select("row_number")
+            .collect(engine="in-memory")
+        )
+        found += [{"file": path, "row": row} for row in rows["row_number"].to_list()]
+    return found, gone
