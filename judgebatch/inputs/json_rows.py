@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from judgebatch.inputs.arrow import Array, DataType, pa, pt
+from judgebatch.inputs.arrow import Array, DataType, pa, pc, pt
 
 
 def json_rows(columns: Sequence[tuple[str, Array]], height: int) -> pl.Series:
@@ -37,6 +37,9 @@ def _members(name: str, array: Array) -> pl.Series:
     plain = _plain(array)
     if plain is None:
         return _one_by_one(name, key, array)
+    far = _outside_the_calendar(plain)
+    if far is not None:
+        plain = pc.if_else(pa.array(far.is_null().to_numpy()), plain, None)
     values = pl.Series(_VALUE, plain)
     value = pl.struct(_VALUE).struct.json_encode().str.strip_prefix(f'{{"{_VALUE}":')
     value = value.str.strip_suffix("}")
@@ -51,7 +54,29 @@ def _members(name: str, array: Array) -> pl.Series:
             .then(pl.lit('"-Infinity"'))
             .otherwise(value)
         )
+    if far is not None:
+        value = pl.coalesce(pl.lit(far), value)
     return values.to_frame().select(pl.concat_str(pl.lit(key), value)).to_series()
+
+
+def _outside_the_calendar(array: Array) -> pl.Series | None:
+    """Return texts for dates and moments outside the years 1 to 9999; None where there are none.
+
+    ISO 8601 has no form for them, and Polars none either; they become a number with its unit.
+    """
+    if pt.is_date32(array.type):
+        number, unit, per_day = array.cast(pa.int32()), "days", 1
+    elif pt.is_timestamp(array.type) and array.type.unit != "ns":
+        number, unit = array.cast(pa.int64()), array.type.unit
+        per_day = _PER_DAY[unit]
+    else:
+        return None
+    given = pl.Series("number", number)
+    far = (given < _FIRST_DAY * per_day) | (given >= _END_DAY * per_day)
+    if not far.any():
+        return None
+    text = pl.format('"{} {} since 1970"', pl.col("number"), pl.lit(unit))
+    return given.to_frame().select(pl.when(pl.lit(far)).then(text)).to_series()
 
 
 def _plain(array: Array) -> Array | None:
@@ -65,7 +90,7 @@ def _plain(array: Array) -> Array | None:
         return array.cast(pa.string())
     if pt.is_timestamp(kind):
         return array.cast(pa.timestamp(kind.unit, "UTC" if kind.tz else None))
-    return array if _is_plain(kind) else None
+    return array if pt.is_date32(kind) or _is_plain(kind) else None
 
 
 def _is_plain(kind: DataType) -> bool:
@@ -76,7 +101,7 @@ def _is_plain(kind: DataType) -> bool:
         return bool(inner) and all(_is_plain(one) and not pt.is_floating(one) for one in inner)
     texts = pt.is_string(kind) or pt.is_large_string(kind)
     numbers = pt.is_integer(kind) or pt.is_float32(kind) or pt.is_float64(kind)
-    others = pt.is_boolean(kind) or pt.is_date32(kind) or pt.is_null(kind)
+    others = pt.is_boolean(kind) or pt.is_null(kind)
     return bool(texts or numbers or others)
 
 
@@ -105,4 +130,7 @@ def _value(value: Any) -> Any:
 
 
 _VALUE = "value"
+_FIRST_DAY = -719_162
+_END_DAY = 2_932_897
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 _WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}

@@ -35,7 +35,12 @@ def effective_text(settings: "Settings") -> str:
         document["promotion"] = settings.promotion.model_dump(mode="json")
     if settings.judge is not None:
         document["judge"] = _without_secrets(settings.judge.model_dump(exclude_none=True))
-    return "\n".join(_toml(document, ())) + "\n"
+    return toml_text(document)
+
+
+def toml_text(document: Mapping[str, Any]) -> str:
+    """Return a document as TOML, tables and keys sorted."""
+    return "\n".join(_lines(document, ())) + "\n"
 
 
 def _input(spec: "InputSpec") -> dict[str, Any]:
@@ -85,7 +90,7 @@ def _without_secrets(value: Any) -> Any:
     return value
 
 
-def _toml(table: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+def _lines(table: Mapping[str, Any], path: Sequence[str]) -> list[str]:
     lines = [
         f"{_key(key)} = {_value(value)}"
         for key, value in sorted(table.items())
@@ -94,7 +99,7 @@ def _toml(table: Mapping[str, Any], path: Sequence[str]) -> list[str]:
     inner = [(key, value) for key, value in sorted(table.items()) if isinstance(value, Mapping)]
     for key, value in inner:
         name = (*path, key)
-        lines += ["", f"[{'.'.join(_key(part) for part in name)}]", *_toml(value, name)]
+        lines += ["", f"[{'.'.join(_key(part) for part in name)}]", *_lines(value, name)]
     return lines
 
 

@@ -39,7 +39,10 @@ def make_block(
     count: int,
     interval_ms: tuple[int, int],
 ) -> Block:
-    """Draw ``count`` episodes that arrive in an interval of a night (nights count from 0)."""
+    """Draw ``count`` episodes that arrive in an interval of a night (nights count from 0).
+
+    Late deliveries come with a night's first interval: a night's run sees them before all else.
+    """
     tenant = np.searchsorted(tenants.cumulative_share, chance.random(count), side="right")
     tenant = np.minimum(tenant, len(tenants.names) - 1).astype(np.int64)
     available = tenants.tasks_at_first[tenant] + tenants.tasks_per_night[tenant] * night
@@ -48,8 +51,8 @@ def make_block(
     start, end = interval_ms
     seen = start + np.sort(np.floor((end - start) * chance.random(count)).astype(np.int64))
     delay = np.floor(_LATEST_MS * chance.random(count)).astype(np.int64) + 1
-    late = (chance.random(count) < _LATE_SHARE) & (night > 0)
-    seen = np.where(late, night * DAY_MS, seen)
+    late = (chance.random(count) < _LATE_SHARE) & (night > 0) & (start == night * DAY_MS)
+    seen = np.where(late, start, seen)
     variant = chance.integers(0, 2, count)
     skill = chance.random(count) * 0.9 + 0.1 * (variant == 1)
     return Block(

@@ -48,11 +48,13 @@ class Matchmaker:
     tenants: Tenants
     reference: Ints = field(init=False)
     reference_skill: npt.NDArray[np.float64] = field(init=False)
+    reference_seen_ms: Ints = field(init=False)
     _open: _Members = field(init=False)
 
     def __post_init__(self) -> None:
         self.reference = np.full(self.tenants.tasks, -1, dtype=np.int64)
         self.reference_skill = np.zeros(self.tenants.tasks)
+        self.reference_seen_ms = np.zeros(self.tenants.tasks, dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
         self._open = _Members(none, none, none, none, none, np.zeros(0))
 
@@ -65,21 +67,21 @@ class Matchmaker:
 
     def _with_reference(self, block: Block) -> Pairs:
         mine = np.flatnonzero(~self.tenants.is_tournament[block.tenant])
-        # On time before late: a task's first episode stays its reference however runs are cut.
-        on_time = mine[block.arrived_ms[mine] == block.seen_ms[mine]]
-        novel = on_time[self.reference[block.task[on_time]] < 0]
-        tasks, first = np.unique(block.task[novel], return_index=True)
-        self.reference[tasks] = block.number[novel[first]]
-        self.reference_skill[tasks] = block.skill[novel[first]]
-        other = self.reference[block.task[mine]]
-        compared = mine[(other >= 0) & (other < block.number[mine])]
+        novel = mine[self.reference[block.task[mine]] < 0]
+        order = np.lexsort((block.number[novel], block.arrived_ms[novel], block.seen_ms[novel]))
+        tasks, first = np.unique(block.task[novel][order], return_index=True)
+        chosen = novel[order[first]]
+        self.reference[tasks] = block.number[chosen]
+        self.reference_skill[tasks] = block.skill[chosen]
+        self.reference_seen_ms[tasks] = block.seen_ms[chosen]
+        compared = mine[self.reference[block.task[mine]] != block.number[mine]]
         rows = np.repeat(compared, COMPARISONS_PER_PAIR)
         return Pairs(
             left=block.number[rows],
             right=self.reference[block.task[rows]],
             tenant=block.tenant[rows],
             task_number=block.task_number[rows],
-            ready_ms=block.seen_ms[rows],
+            ready_ms=np.maximum(block.seen_ms[rows], self.reference_seen_ms[block.task[rows]]),
             advantage=block.skill[rows] - self.reference_skill[block.task[rows]],
         )
 
