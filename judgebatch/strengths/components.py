@@ -146,8 +146,10 @@ def _pairs_of(cells: Ints, starts: Ints, size: int) -> Pairs:
 
 def _labels(nodes: Ints, group: Ints, pairs: Pairs) -> tuple[Ints, Ints]:
     """Return each node's component, numbered by smallest node, and each component's group."""
-    low, high = np.searchsorted(nodes, pairs.low), np.searchsorted(nodes, pairs.high)
-    links = coo_array((np.ones(low.size, np.int8), (low, high)), shape=(nodes.size, nodes.size))
+    place = np.empty(int(nodes[-1]) + 1 if nodes.size else 0, np.int32)
+    place[nodes] = np.arange(nodes.size, dtype=np.int32)
+    ends = (place[pairs.low], place[pairs.high])
+    links = coo_array((np.ones(ends[0].size, np.int8), ends), shape=(nodes.size, nodes.size))
     found = connected_components(links, directed=False)[1]
     _, first, label = np.unique(found, return_index=True, return_inverse=True)
     rank = np.empty(first.size, np.int64)
@@ -162,12 +164,11 @@ def _chosen_fits(
     """Gather the chosen components: ``members`` are their items, group after group."""
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     owner = np.repeat(np.arange(sizes.size), sizes)
-    place = np.searchsorted(members, pairs.low)
-    inside = (
-        members[np.minimum(place, members.size - 1)] == pairs.low if members.size else place < 0
-    )
-    pairs = Pairs(*(column[inside] for column in pairs))
-    low, high = place[inside], np.searchsorted(members, pairs.high)
+    place = np.full(max(int(pairs.high.max(initial=-1)), int(members.max(initial=-1))) + 1, -1)
+    place[members] = np.arange(members.size)
+    low, high = place[pairs.low], place[pairs.high]
+    pairs = _where(low >= 0, pairs._replace(low=low, high=high))
+    low, high = pairs.low, pairs.high
     pair_owner = owner[low]
     small = []
     for size in range(2, SMALL + 1):
@@ -185,15 +186,14 @@ def _chosen_fits(
         items = members[starts[of_size, None] + np.arange(size)]
         small.append(SmallFits(groups[of_size], items, cells.reshape(of_size.size, -1)))
     is_large = sizes > SMALL
-    keep = is_large[pair_owner]
     in_large = is_large[owner]
     shift = np.cumsum(in_large) - 1
     large_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[is_large])])
-    kept = Pairs(
-        shift[low[keep]],
-        shift[high[keep]],
-        pairs.low_wins[keep],
-        pairs.high_wins[keep],
-        pairs.ties[keep],
-    )
+    kept = _where(is_large[pair_owner], pairs._replace(low=shift[low], high=shift[high]))
     return small, LargeFits(groups[is_large], members[in_large], large_starts, kept)
+
+
+def _where(chosen: npt.NDArray[np.bool_], pairs: Pairs) -> Pairs:
+    if chosen.all():
+        return pairs
+    return Pairs(*(column[chosen] for column in pairs))

@@ -233,23 +233,31 @@ def count_pairs(
         left, right, outcome, count = left[rows], right[rows], outcome[rows], count[rows]
     low, high = np.minimum(left, right), np.maximum(left, right)
     code = np.where(outcome == 0, 2, np.where((outcome > 0) == (left < right), 0, 1))
-    width = int(high.max()) + 1 if high.size else 1
-    key = low * width
-    key += high
+    bits = int(high.max(initial=1)).bit_length()
+    cell = (low << (bits + 2)) | (high << 2) | code
     if count is None:
-        key *= 3
-        key += code
-        key.sort()
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        cells = key[first]
-        sums = np.diff(first, append=key.size)
-        key, code = np.divmod(cells, 3)
+        cell.sort()
+        first = _firsts(cell)
+        sums = np.diff(first, append=cell.size)
     else:
-        order = np.argsort(key, kind="stable")
-        key, code, sums = key[order], code[order], count[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    pair = np.cumsum(np.diff(key, prepend=-1) != 0) - 1
+        order = np.argsort(cell, kind="stable")
+        cell = cell[order]
+        first = _firsts(cell)
+        sums = np.add.reduceat(count[order], first) if first.size else count
+    cell = cell[first]
+    pair = cell >> 2
+    first = _firsts(pair)
+    row = np.zeros(pair.size, np.int64)
+    row[first[1:]] = 1
+    np.cumsum(row, out=row)
     totals = np.zeros((3, first.size), np.int64)
-    np.add.at(totals, (code, pair), sums)
-    low, high = np.divmod(key[first], width)
-    return Pairs(low, high, totals[0], totals[1], totals[2])
+    totals[cell & 3, row] = sums
+    pair = pair[first]
+    return Pairs(pair >> bits, pair & ((1 << bits) - 1), totals[0], totals[1], totals[2])
+
+
+def _firsts(ordered: Ints) -> Ints:
+    """Return where a new value begins in a sorted array."""
+    if not ordered.size:
+        return np.empty(0, np.int64)
+    return np.concatenate([np.zeros(1, np.int64), np.flatnonzero(ordered[1:] != ordered[:-1]) + 1])

@@ -21,7 +21,7 @@ from judgebatch.strengths.codes import Ints
 from judgebatch.strengths.elementary import Floats
 from judgebatch.strengths.graph import centred_variances, eliminate
 from judgebatch.strengths.objective import RIDGE
-from judgebatch.strengths.sparse import Laplacian, Segments, net
+from judgebatch.strengths.sparse import Laplacian, Links, Segments
 from judgebatch.vocabulary import SeMethod
 
 EXACT_UP_TO = 1000
@@ -125,8 +125,9 @@ def _dense(hessian: Hessian) -> Floats:
 
 def _approximate(hessian: Hessian) -> Variances:
     items = Segments(np.array([0, hessian.size], np.int64))
-    matrix = Laplacian(items, hessian.low, hessian.high, hessian.weights)
-    local, returning = _local(hessian)
+    links = Links(items, hessian.low, hessian.high)
+    matrix = Laplacian(links, hessian.weights)
+    local, returning = _local(links, hessian.weights)
     sample = _sample(matrix.degree, returning)
     exact = _solved(matrix, sample)
     if (np.abs(np.sqrt(local[sample] / exact) - 1.0) <= _LOCAL_TOLERANCE).all():
@@ -134,19 +135,18 @@ def _approximate(hessian: Hessian) -> Variances:
     return Variances(_projected(matrix, hessian), SeMethod.PROJECTED)
 
 
-def _local(hessian: Hessian) -> tuple[Floats, Floats]:
+def _local(links: Links, weights: Floats) -> tuple[Floats, Floats]:
     """Return the variances by the walk's first two steps, and the chance to be back after two.
 
     With the walk ``P = D^-1 A``, ``D^-1 sum_k (P^k - pi)`` is an inverse of the Laplacian up to
     centring; of its diagonal 1, 0 and the chance of return are the first terms.
     """
-    n, low, high, weights = hessian.size, hessian.low, hessian.high, hessian.weights
-    degree = net(low, high, weights, weights, n)
-    square = weights * weights
-    returning = net(low, high, square / degree[high], square / degree[low], n) / degree
+    degree = links.net(weights, weights)
+    n = degree.size
     stay = 1.0 / degree
-    once = net(low, high, weights * stay[high], weights * stay[low], n) / degree
-    twice = net(low, high, weights * once[high], weights * once[low], n) / degree
+    returning = links.product(weights * weights, stay) * stay
+    once = links.product(weights, stay) * stay
+    twice = links.product(weights, once) * stay
     volume = np.add.reduce(degree)
     rows = (stay + once + twice) / n - 3.0 / volume
     diagonal = (1.0 + returning) * stay - 3.0 / volume
@@ -171,7 +171,7 @@ def _solved(matrix: Laplacian, sample: Ints) -> Floats:
 
 def _projected(matrix: Laplacian, hessian: Hessian) -> Floats:
     """Return the variances as mean squares of random strengths with the right covariance."""
-    n, low, high = hessian.size, hessian.low, hessian.high
+    n = hessian.size
     root = np.sqrt(hessian.weights)
     total = np.zeros(n)
     for begin in range(0, PROJECTIONS, _COLUMNS_AT_ONCE):
@@ -179,7 +179,7 @@ def _projected(matrix: Laplacian, hessian: Hessian) -> Floats:
         for column in range(_COLUMNS_AT_ONCE):
             signs = _signs(root.size + n, begin + column)
             flow = root * signs[n:]
-            right[:, column] = net(low, high, flow, -flow, n) + np.sqrt(RIDGE) * signs[:n]
+            right[:, column] = matrix.links.net(flow, -flow) + np.sqrt(RIDGE) * signs[:n]
         solution, _ = matrix.solve(matrix.items.centre(right), _PROJECTION_PRECISION)
         for column in range(_COLUMNS_AT_ONCE):
             total += solution[:, column] * solution[:, column]

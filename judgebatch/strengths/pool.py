@@ -13,7 +13,7 @@ from judgebatch.strengths.davidson import LOG_HALF
 from judgebatch.strengths.elementary import Floats, exp, exp_into
 from judgebatch.strengths.large_errors import Hessian
 from judgebatch.strengths.objective import PSEUDO_COUNT, RIDGE
-from judgebatch.strengths.sparse import Laplacian, Segments, net
+from judgebatch.strengths.sparse import Laplacian, Links, Segments
 
 _PAIRS_AT_ONCE = 1 << 14
 _PRECISION = 1e-5
@@ -27,11 +27,11 @@ class Pool:
         """Take where each group's items begin, and all their pairs, sorted by (low, high)."""
         self.davidson = davidson
         self.items = Segments(starts)
-        owner = np.searchsorted(starts, pairs.low, side="right") - 1
-        pair_starts = np.searchsorted(owner, np.arange(starts.size))
+        pair_starts = np.searchsorted(pairs.low, starts)
         self.pairs = Segments(pair_starts)
         self.low = pairs.low.astype(np.int32)
         self.high = pairs.high.astype(np.int32)
+        self.links = Links(self.items, self.low, self.high)
         met = pairs.low_wins + pairs.high_wins + pairs.ties
         comparisons = np.add.reduceat(met, pair_starts[:-1]).astype(np.float64)
         pseudo = PSEUDO_COUNT * (self.items.sizes - 1) / comparisons
@@ -59,8 +59,7 @@ class Pool:
             flow = self._evaluate_davidson(strengths, log_nu)
         else:
             flow = self._evaluate_half_win(strengths)
-        received = net(self.low, self.high, flow, -flow, self.n_items)
-        self.gradient[: self.n_items] = received - RIDGE * strengths
+        self.gradient[: self.n_items] = self.links.net(flow, -flow) - RIDGE * strengths
 
     def _evaluate_half_win(self, strengths: Floats) -> Floats:
         flow = np.empty(self.low.size)
@@ -115,12 +114,12 @@ class Pool:
     def direct(self) -> None:
         """Compute the Newton direction ``step`` from the last evaluation."""
         n = self.n_items
-        matrix = Laplacian(self.items, self.low, self.high, self.weights)
+        matrix = Laplacian(self.links, self.weights)
         self.step[:n], self.solved = matrix.solve(self.gradient[:n], _PRECISION)
         if not self.davidson:
             return
         drawn = self.weights * self._slope
-        force = net(self.low, self.high, drawn, -drawn, n)
+        force = self.links.net(drawn, -drawn)
         # The curvature of ln nu depends on its pull, so this solve is as exact as can be.
         self.pull, solved = matrix.solve(force, _PULL_PRECISION)
         self.solved &= solved

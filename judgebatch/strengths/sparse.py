@@ -43,32 +43,50 @@ class Segments:
         return np.asarray(values - self.spread(self.sum(values) / sizes))
 
 
-class Laplacian:
-    """The matrix ``L + RIDGE I`` of weighted pairs, with a conjugate gradient solver.
-
-    ``L`` has the weights, negated, beside its diagonal, and rows that add to zero.
-    """
+class Links:
+    """Which items met, several graphs side by side, with sums over each item's pairs."""
 
     def __init__(
-        self,
-        items: Segments,
-        low: npt.NDArray[np.int32],
-        high: npt.NDArray[np.int32],
-        weights: Floats,
+        self, items: Segments, low: npt.NDArray[np.int32], high: npt.NDArray[np.int32]
     ) -> None:
-        """Take pairs sorted by (low, high), as positions of items, and their weights."""
+        """Take pairs sorted by (low, high), as positions of items."""
         n = int(items.starts[-1])
         row_starts = np.zeros(n + 1, np.int32)
         np.cumsum(np.bincount(low, minlength=n), out=row_starts[1:])
         self.items = items
-        self._upper = csr_array((weights, high, row_starts), shape=(n, n))
+        self.low = low
+        self.high = high
+        self._upper = csr_array((np.zeros(low.size), high, row_starts), shape=(n, n))
         self._lower = self._upper.T
-        self.degree: Floats = net(low, high, weights, weights, n) + RIDGE
+        self._ones = np.ones(n)
+
+    def net(self, to_low: Floats, to_high: Floats) -> Floats:
+        """Return per item the sum of what its pairs give it, pair after pair."""
+        self._upper.data, self._lower.data = to_low, to_high
+        return np.asarray(self._upper @ self._ones + self._lower @ self._ones)
+
+    def product(self, weights: Floats, x: Floats) -> Floats:
+        """Return per item the sum of ``weights`` times the other's ``x``, a vector or columns."""
+        self._upper.data = self._lower.data = weights
+        return np.asarray(self._upper @ x + self._lower @ x)
+
+
+class Laplacian:
+    """The matrix ``L + RIDGE I`` of weighted links, with a conjugate gradient solver.
+
+    ``L`` has the weights, negated, beside its diagonal, and rows that add to zero.
+    """
+
+    def __init__(self, links: Links, weights: Floats) -> None:
+        self.items = links.items
+        self.links = links
+        self.weights = weights
+        self.degree = links.net(weights, weights) + RIDGE
 
     def times(self, x: Floats) -> Floats:
         """Return the product with a vector, or with the columns of a matrix."""
         degree = self.degree if x.ndim == 1 else self.degree[:, None]
-        return np.asarray(degree * x - self._upper @ x - self._lower @ x)
+        return np.asarray(degree * x - self.links.product(self.weights, x))
 
     def solve(self, right: Floats, precision: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Solve by conjugate gradients, preconditioned with the diagonal.
@@ -109,14 +127,3 @@ class Laplacian:
             direction = scaled + items.spread(turn) * direction
             active &= power > goal
         return items.centre(solution), ~active
-
-
-def net(
-    low: npt.NDArray[np.int32],
-    high: npt.NDArray[np.int32],
-    to_low: Floats,
-    to_high: Floats,
-    n_items: int,
-) -> Floats:
-    """Return per item the sum of what its pairs give it, pair after pair."""
-    return np.asarray(np.bincount(low, to_low, n_items) + np.bincount(high, to_high, n_items))
