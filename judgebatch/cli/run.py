@@ -111,6 +111,9 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         yield f"graded: {kind}", count
     for reason, count in summary["ungraded"].items():
         yield f"ungraded: {reason}", count
+    for policy, outcomes in summary["policies"].items():
+        for outcome, count in outcomes.items():
+            yield f"policy {policy}: {outcome}", count
     for cause, count in summary["waiting"].items():
         yield f"waiting for {cause}", count
     for table, count in summary["not_yet_visible"].items():

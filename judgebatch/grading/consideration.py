@@ -36,6 +36,8 @@ class Arrivals(NamedTuple):
     """The episodes of a night in their places."""
 
     admission: Admission
+    considered: pl.DataFrame
+    """Episodes that this run considered first."""
     novel: pl.DataFrame
     """New references, decided on arrival."""
     formed: units.Units
@@ -151,6 +153,7 @@ def consider_episodes(
     )
     return Arrivals(
         admission,
+        new.select("tenant_id", "task_id", "episode_id", "arrived_at", "effective_arrival"),
         registered.novel,
         formed,
         assigned.counters,

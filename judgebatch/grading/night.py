@@ -49,6 +49,8 @@ class Night:
     """Published tables and snapshots, each in its order."""
     state: ShardState
     """The checkpoint; its waiting verdicts still lack their text (see ``still_waiting``)."""
+    considered_episodes: pl.DataFrame
+    """Episodes first considered, with ``arrived_at`` and ``effective_arrival``."""
     known_episodes: pl.DataFrame
     """KnownEpisodes that ended."""
     known_verdicts: pl.DataFrame
@@ -126,6 +128,7 @@ def grade(
             tables.ComparisonRequests: publication.comparison_requests(arrivals, settlement, clock),
         },
         state=_checkpoint(arrivals, settlement, state),
+        considered_episodes=arrivals.considered,
         known_episodes=_ended_identities(ended),
         known_verdicts=judged.considered,
         still_waiting=judged.waiting,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from judgebatch.contracts.policies import AnswerRows
 from judgebatch.contracts.rows import EpisodeRows, QuarantineRows
 from judgebatch.contracts.staged import StagedVerdicts
 from judgebatch.contracts.table import Table
@@ -72,4 +73,5 @@ def _stage(table: type[Table], rows: pl.DataFrame, task: IngestTask, number: int
 STAGED: dict[InputKind, type[Table]] = {
     InputKind.EPISODES: EpisodeRows,
     InputKind.VERDICTS: StagedVerdicts,
+    InputKind.ANSWERS: AnswerRows,
 }

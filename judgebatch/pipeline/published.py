@@ -1,6 +1,7 @@
 """The tables that a nightly run publishes, whether or not it has rows for them."""
 
 from judgebatch.contracts import grading as g
+from judgebatch.contracts import policies as p
 from judgebatch.contracts.table import Table
 
 RUN_TABLES: tuple[type[Table], ...] = (
@@ -14,6 +15,9 @@ RUN_TABLES: tuple[type[Table], ...] = (
     g.Ledger,
     g.GradingCounts,
     g.Quarantine,
+    p.PolicyResults,
+    p.PolicyReports,
+    p.PolicyCounts,
     g.OpenEpisodes,
     g.ComparisonRequests,
 )

@@ -34,6 +34,14 @@ def _total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
+def _by_policy(shards: Iterable[ShardGraded]) -> dict[str, dict[str, int]]:
+    counts: dict[str, list[dict[str, int]]] = {}
+    for shard in shards:
+        for policy, outcomes in shard.policies.items():
+            counts.setdefault(policy, []).append(outcomes)
+    return {policy: _total(each) for policy, each in sorted(counts.items())}
+
+
 def conservation(
     shards: Iterable[ShardGraded], ingested: Iterable[Ingested]
 ) -> dict[str, Conservation]:
@@ -42,7 +50,7 @@ def conservation(
     Rows that were bad when read never reach a shard: they are read and quarantined here. Whether
     a bad verdict row was a comparison is not known, so that law is about accepted rows.
     """
-    bad = {"episodes": 0, "verdicts": 0}
+    bad = {"episodes": 0, "verdicts": 0, "answers": 0}
     for file in ingested:
         bad[file.kind.value] += file.quarantined
     flows: dict[str, list[Flow]] = {}
@@ -74,6 +82,7 @@ def summary(shards: list[ShardGraded], ingested: list[Ingested]) -> dict[str, An
         "ungraded": _total(one.ungraded for one in shards),
         "waiting": _total(one.waits for one in shards),
         "not_yet_visible": _total(one.pending for one in shards),
+        "policies": _by_policy(shards),
         "quarantined": _total(one.quarantined for one in shards),
         "fit_failed": sum(one.fit_failed for one in shards),
     }

@@ -22,6 +22,7 @@ from judgebatch.pipeline.opening import (
     open_or_make,
     settings_hash,
 )
+from judgebatch.pipeline.policy_plan import PolicyPlan, read_plan
 from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.report import RunReport, conservation, summary
 from judgebatch.pipeline.scratch import Scratch
@@ -56,6 +57,7 @@ class Opened:
 
     settings: Settings
     settings_hash: str
+    plan: PolicyPlan
     warehouse: Warehouse
     log: RunLog
     files: list[Found]
@@ -68,11 +70,14 @@ def open_run(settings: Settings) -> Opened:
 
     Raises
     ------
+    SettingsError
+        A policy file is missing or wrong.
     UsageError
         The warehouse's folder holds something else.
     InputError
         An input is not there.
     """
+    plan = read_plan(settings)
     warehouse = open_or_make(settings.warehouse)
     log = warehouse.runs()
     files = find_files(settings)
@@ -80,6 +85,7 @@ def open_run(settings: Settings) -> Opened:
     return Opened(
         settings,
         settings_hash(settings),
+        plan,
         warehouse,
         log,
         files,
@@ -185,6 +191,7 @@ def _grade(
             shard=shard,
             clock=clock,
             settings=opened.settings,
+            plan=opened.plan,
             scratch=Scratch(staging.scratch / "ingest"),
             pieces=staging.pieces,
             checkpoint=Checkpoint(before / shard_folder(shard) if before else None),
@@ -229,6 +236,10 @@ def _commit(
     manifest = staging.commit(
         RunFacts(
             settings=opened.warehouse.store_text(text, "toml"),
+            texts={
+                name: opened.warehouse.store_text(policy, "json")
+                for name, policy in sorted(opened.plan.texts.items())
+            },
             inputs=tuple(
                 as_consumed(one, read.digest, read.rows)
                 for one, read in zip(opened.inputs.new, ingested, strict=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from judgebatch.contracts import grading as tables
+from judgebatch.contracts.policies import AnswerRows
 from judgebatch.contracts.rows import EpisodeRows, QuarantineRows, VerdictRows
 from judgebatch.contracts.staged import StagedVerdicts
 from judgebatch.contracts.state import KnownEpisodes, KnownVerdicts, WaitingVerdicts
@@ -17,8 +18,17 @@ from judgebatch.grading.night import Flow, Night, grade
 from judgebatch.grading.publication import quarantine
 from judgebatch.pipeline import tenants
 from judgebatch.pipeline.checkpoint import Checkpoint, shard_folder, write_state
+from judgebatch.pipeline.policy_plan import PolicyPlan
 from judgebatch.pipeline.scratch import Scratch, mapped
+from judgebatch.pipeline.shard_policies import (
+    judge_policies,
+    policy_flow,
+    policy_tables,
+    read_policy_state,
+    write_policy_state,
+)
 from judgebatch.pipeline.texts import ShardTexts
+from judgebatch.policies.night import PolicyNight
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import TieModel
 from judgebatch.warehouse import Pieces
@@ -31,6 +41,7 @@ class ShardTask:
     shard: int
     clock: Clock
     settings: Settings
+    plan: PolicyPlan
     scratch: Scratch
     pieces: Pieces
     checkpoint: Checkpoint
@@ -53,6 +64,8 @@ class ShardGraded:
     """By input and file."""
     waits: dict[str, int]
     """Episodes in Grading by what they wait for."""
+    policies: dict[str, dict[str, int]]
+    """By policy: episodes that passed, did not, and were not evaluated."""
     pending: dict[str, int]
     """Rows not yet visible, by subject."""
     carried: tuple[str, ...]
@@ -65,6 +78,8 @@ def grade_shard(task: ShardTask) -> ShardGraded:
     state = task.checkpoint.state()
     episodes = task.scratch.read(EpisodeRows, task.shard)
     rows, pieces = _verdict_rows(task, state.waiting_verdicts)
+    policies_before = read_policy_state(task.checkpoint.folder)
+    answers = task.scratch.read(AnswerRows, task.shard)
     known_episodes = task.checkpoint.identities(KnownEpisodes)
     known_verdicts = task.checkpoint.identities(KnownVerdicts)
     in_force = tenants.in_force(
@@ -74,6 +89,8 @@ def grade_shard(task: ShardTask) -> ShardGraded:
                 episodes["tenant_id"],
                 rows["tenant_id"],
                 state.pending_episodes["tenant_id"],
+                answers["tenant_id"],
+                policies_before.held["tenant_id"],
             ]
         ),
         state.known_tenants,
@@ -102,16 +119,29 @@ def grade_shard(task: ShardTask) -> ShardGraded:
         *known_verdicts.with_new(night.known_verdicts, folder / KnownVerdicts.name, task.clock.run),
     ]
     texts.readings.finish()
-    quarantined = _publish(task, night)
+    policies = judge_policies(
+        answers,
+        policies_before,
+        night.considered_episodes,
+        state.active_episodes,
+        known_episodes.lookup,
+        in_force,
+        state.known_tenants,
+        task.plan,
+        task.clock,
+    )
+    write_policy_state(policies.state, folder)
+    quarantined = _publish(task, night, policies)
     return ShardGraded(
         shard=task.shard,
-        flows=night.flows,
+        flows={**night.flows, "answers": policy_flow(answers, policies_before, policies)},
         graded=_counts(night.tables[tables.Graded], "score_kind"),
         ungraded=_counts(night.tables[tables.Ungraded], "ungraded_reason"),
         quarantined=_counts(quarantined, "reason"),
         quarantined_by_file=_counts(
             quarantined.select(pl.format("{}/{}", "input", "source_file").alias("file")), "file"
         ),
+        policies=_policy_counts(policies.counts),
         waits=_counts(night.tables[tables.OpenEpisodes], "waits_for"),
         pending={
             "episodes": night.state.pending_episodes.height,
@@ -148,17 +178,31 @@ def _verdict_rows(
     return pl.concat(slim, how="diagonal"), pieces
 
 
-def _publish(task: ShardTask, night: Night) -> pl.DataFrame:
+def _publish(task: ShardTask, night: Night, policies: PolicyNight) -> pl.DataFrame:
     """Write the shard's pieces; return its quarantine."""
     at_ingest = quarantine(task.scratch.read(QuarantineRows, task.shard), task.clock)
-    quarantined = pl.concat([at_ingest, night.tables[tables.Quarantine]]).sort(
+    answers = quarantine(policies.quarantined, task.clock)
+    quarantined = pl.concat([at_ingest, night.tables[tables.Quarantine], answers]).sort(
         tables.Quarantine.order, nulls_last=False
     )
-    published: dict[type[Table], pl.DataFrame] = {**night.tables, tables.Quarantine: quarantined}
+    published: dict[type[Table], pl.DataFrame] = {
+        **night.tables,
+        **policy_tables(policies, task.clock),
+        tables.Quarantine: quarantined,
+    }
     for table, frame in published.items():
         if not frame.is_empty():
             task.pieces.write(table, task.shard, frame)
     return quarantined
+
+
+def _policy_counts(counts: pl.DataFrame) -> dict[str, dict[str, int]]:
+    outcomes = ("passed", "unmet", "not_evaluated")
+    totals = counts.group_by("policy").agg(pl.col(outcomes).sum()).sort("policy")
+    return {
+        policy: {outcome: int(totals[outcome][at]) for outcome in outcomes}
+        for at, policy in enumerate(totals["policy"])
+    }
 
 
 def _counts(frame: pl.DataFrame, column: str) -> dict[str, int]:
