@@ -12,8 +12,12 @@ from judgebatch.juries.definition import (
     SimpleJury,
     Tier,
 )
+from judgebatch.juries.describing import describe, description_text
 from judgebatch.juries.judged import Judged, reduce_judgments, verdicts_of
 from judgebatch.juries.judgment import Check, Judgment
+from judgebatch.juries.live import Renamed, SeatJudge, from_judges, seat_for, vote
+from judgebatch.juries.loading import jury_of, parse_jury
+from judgebatch.juries.rosters import Finding, Requirement, Roster, roll_up
 from judgebatch.juries.single import aggregate_judgments
 from judgebatch.juries.text import pointer
 from judgebatch.juries.verdict import CompositeAttempt, Decision, Seat, Verdict
@@ -25,19 +29,32 @@ __all__ = [
     "CustomJury",
     "CustomStrategy",
     "Decision",
+    "Finding",
     "Judged",
     "Judgment",
     "Jury",
     "Member",
     "MetaJury",
     "Reduction",
+    "Renamed",
+    "Requirement",
+    "Roster",
     "Seat",
     "SeatDefinition",
+    "SeatJudge",
     "SimpleJury",
     "Tier",
     "Verdict",
     "aggregate_judgments",
+    "describe",
+    "description_text",
+    "from_judges",
+    "jury_of",
+    "parse_jury",
     "pointer",
     "reduce_judgments",
+    "roll_up",
+    "seat_for",
     "verdicts_of",
+    "vote",
 ]

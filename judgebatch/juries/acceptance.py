@@ -85,23 +85,26 @@ def accept(judgments: pl.DataFrame) -> Accepted:
     the judge with having given none.
     """
     statuses = judgments["status"].cast(_STATUS, strict=False)
-    known = statuses.null_count() == judgments["status"].null_count()
     encoded = judgments.with_columns(statuses)
-    everything = Accepted(encoded, None, empty(JudgmentQuarantine))
     # A column of unknown statuses is looked at as it came.
-    judgments = encoded if known else judgments
+    known = statuses.null_count() == judgments["status"].null_count()
+    found = find_faults(encoded if known else judgments)
+    return set_aside(Accepted(encoded, None, empty(JudgmentQuarantine)), found)
+
+
+def find_faults(judgments: pl.DataFrame) -> pl.DataFrame:
+    """Return source_row, reason and message of every judgment with a fault."""
     rules = _rules(judgments)
-    if (
-        not rules
-        or not judgments.select(pl.any_horizontal(rule.applies for rule in rules).any()).item()
-    ):
-        return everything
-    found = judgments.select(
+    whether = pl.any_horizontal(pl.lit(False), *(rule.applies for rule in rules)).any()
+    if not judgments.select(whether).item():
+        return pl.DataFrame(
+            schema={"source_row": pl.Int64, "reason": pl.String, "message": pl.String}
+        )
+    return judgments.select(
         pl.int_range(pl.len()).alias("source_row"),
         reason=pl.coalesce(pl.when(rule.applies).then(pl.lit(rule.fault.value)) for rule in rules),
         message=pl.coalesce(pl.when(rule.applies).then(rule.message) for rule in rules),
     ).filter(pl.col("reason").is_not_null())
-    return set_aside(everything, found)
 
 
 def set_aside(accepted: Accepted, found: pl.DataFrame) -> Accepted:

@@ -23,6 +23,7 @@ from judgebatch.juries.lanes import (
     Small,
     code_index,
 )
+from judgebatch.juries.narrowing import narrowed
 from judgebatch.juries.population import Population
 from judgebatch.vocabulary import ReasonCode
 
@@ -75,7 +76,20 @@ def apply_custom(
     if len(rows):
         frame = _contributions(population, rows)
         bounds = np.searchsorted(frame["verdict"].to_numpy(), np.arange(len(rows) + 1))
-        _narrow(strategy, frame, bounds, rows, (0, len(rows)), out, failed)
+
+        def ask(start: int, stop: int) -> _Answers:
+            part = frame.slice(int(bounds[start]), int(bounds[stop] - bounds[start]))
+            return _ask(strategy, part.with_columns(pl.col("verdict") - start), stop - start)
+
+        for start, stop, answers in narrowed(ask, 0, len(rows)):
+            here = rows[start:stop]
+            if isinstance(answers, Exception):
+                note = answers.note if isinstance(answers, _Malformed) else Note.STRATEGY_RAISED
+                failed[here] = note
+            else:
+                out.status[here] = answers.status
+                out.score[here] = answers.score
+                out.code[here] = answers.code
     causeless = np.ones(population.n, np.bool_) if out.codes is None else ~out.codes.any(axis=1)
     asked = np.zeros(population.n, np.bool_)
     asked[rows] = True
@@ -100,36 +114,6 @@ def _contributions(population: Population, rows: Longs) -> pl.DataFrame:
             "weight": population.submitted.weight[seats],
         }
     )
-
-
-def _narrow(
-    strategy: CustomStrategy,
-    frame: pl.DataFrame,
-    bounds: Longs,
-    rows: Longs,
-    span: tuple[int, int],
-    out: Aggregates,
-    failed: Small,
-) -> None:
-    start, stop = span
-    part = frame.slice(int(bounds[start]), int(bounds[stop] - bounds[start]))
-    try:
-        answers = _ask(strategy, part.with_columns(pl.col("verdict") - start), stop - start)
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever it raises is contained
-        if stop - start == 1:
-            note = error.note if isinstance(error, _Malformed) else Note.STRATEGY_RAISED
-            failed[rows[start]] = note
-            return
-        middle = (start + stop) // 2
-        for half in ((start, middle), (middle, stop)):
-            _narrow(strategy, frame, bounds, rows, half, out, failed)
-        return
-    here = rows[start:stop]
-    out.status[here] = answers.status
-    out.score[here] = answers.score
-    out.code[here] = answers.code
 
 
 def _ask(strategy: CustomStrategy, frame: pl.DataFrame, n: int) -> _Answers:

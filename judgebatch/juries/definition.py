@@ -134,7 +134,7 @@ class SeatDefinition:
         ):
             fault = f"weight {weight!r} is not a number"
         elif weight is not None and not (math.isfinite(weight) and weight >= 0):
-            fault = f"weight {weight!r} is not finite or negative"
+            fault = f"weight {weight!r} is negative or not finite"
         return fault
 
 

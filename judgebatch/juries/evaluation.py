@@ -37,6 +37,7 @@ from judgebatch.juries.lanes import (
     Rulebook,
     Small,
 )
+from judgebatch.juries.narrowing import narrowed
 from judgebatch.juries.pool import Pool
 from judgebatch.juries.strategies import aggregate
 from judgebatch.juries.text import pointer
@@ -325,8 +326,7 @@ class Evaluation:
 
     def _custom(self, jury: CustomJury, rows: Longs, stage: str) -> CustomOutcome:
         n = len(rows)
-        verdicts: list[Verdict | None] = [None] * n
-        self._vote(jury, stage, rows, (0, n), verdicts)
+        verdicts = self._votes(jury, stage, rows)
         aggregates = Aggregates.blank(n)
         any_failed = np.zeros(n, np.bool_)
         all_passed = np.ones(n, np.bool_)
@@ -352,33 +352,21 @@ class Evaluation:
             verdicts=verdicts,
         )
 
-    def _vote(
-        self,
-        jury: CustomJury,
-        stage: str,
-        rows: Longs,
-        span: tuple[int, int],
-        verdicts: list[Verdict | None],
-    ) -> None:
-        """Ask a custom jury; halve the batch until those are found on which it raises."""
-        start, stop = span
-        if start == stop:
-            return
-        try:
+    def _votes(self, jury: CustomJury, stage: str, rows: Longs) -> list[Verdict | None]:
+        """Ask a custom jury; where it raises or answers nothing usable there is no verdict."""
+
+        def ask(start: int, stop: int) -> list[Verdict | None]:
             given = list(jury.vote(self.source.batch(rows[start:stop]), stage))
             if len(given) != stop - start or not all(
                 verdict is None or isinstance(verdict, Verdict) for verdict in given
             ):
-                raise TypeError("a custom jury gives one verdict, or None, for each asked")  # noqa: TRY301
-        except MemoryError:
-            raise
-        except Exception:  # noqa: BLE001 - whatever it raises is contained
-            if stop - start > 1:
-                middle = (start + stop) // 2
-                self._vote(jury, stage, rows, (start, middle), verdicts)
-                self._vote(jury, stage, rows, (middle, stop), verdicts)
-            return
-        verdicts[start:stop] = given
+                raise TypeError("a custom jury gives one verdict, or None, for each asked")
+            return given
+
+        verdicts: list[Verdict | None] = []
+        for _, _, given in narrowed(ask, 0, len(rows)):
+            verdicts += [None] if isinstance(given, Exception) else given
+        return verdicts
 
 
 def _weights(jury: SimpleJury, pool: Pool, index: Ints) -> Floats:

@@ -200,12 +200,10 @@ class Seating:
 
     def _recorded_places(self) -> Longs:
         """(rows,) a number for verdict, stage and position as recorded."""
-        stages: Longs | int = 0
-        count = 1
-        if not self._all_at_root:
+        stages, count = self._stage_codes, len(self.stages)
+        if (stages < 0).any():
             distinct = self.judgments["stage"].unique().sort().to_list()
-            stages = encode(self.judgments["stage"], distinct).astype(np.int64)
-            count = len(distinct)
+            stages, count = encode(self.judgments["stage"], distinct), len(distinct)
         width = int(self._positions.max(initial=0)) + 1
         places: Longs = (self.verdict.astype(np.int64) * count + stages) * width + self._positions
         return places
