@@ -41,14 +41,12 @@ class CodeCounts(NamedTuple):
 class EvidenceRead(NamedTuple):
     """Evidence blocks, one row each.
 
-    ``node`` holds the block, ``columns`` has one column per member; ``has_counts`` says that
-    ``errorCodeCounts`` is an object and ``code_counts`` are its readable entries. ``not_object``
-    are nodes whose block cannot be read.
+    ``node`` holds the block, ``columns`` has one column per member; ``code_counts`` are the
+    readable entries of ``errorCodeCounts``. ``not_object`` are nodes whose block cannot be read.
     """
 
     node: Index
     columns: dict[str, pl.Series]
-    has_counts: Mask
     code_counts: CodeCounts
     not_object: Index
 
@@ -66,10 +64,10 @@ def read_evidence(flat: Evidence, defects: Defects) -> EvidenceRead:
         order=np.full(len(not_object), order),
     )
     columns: dict[str, pl.Series] = {}
-    has_counts, counts = _read_code_counts(flat, node, defects)
+    texts, counts = _read_code_counts(flat, node, defects)
     for step, key in enumerate(EVIDENCE_KEYS):
         if key == CODE_COUNTS:
-            columns[COLUMN_NAMES[key]] = _as_json(has_counts, counts)
+            columns[COLUMN_NAMES[key]] = texts
             continue
         rank = order_of(Section.EVIDENCE, index=step)
         column = flat.members[key].read()
@@ -78,7 +76,7 @@ def read_evidence(flat: Evidence, defects: Defects) -> EvidenceRead:
         if key in _POLICIES:
             unknown = _POLICIES[key].codes(column.values) == Vocabulary.UNKNOWN
             _add(key, DefectKind.UNKNOWN_VOCABULARY, node[unknown], rank, defects)
-    return EvidenceRead(node, columns, has_counts, counts, not_object)
+    return EvidenceRead(node, columns, counts, not_object)
 
 
 def _add(key: str, kind: DefectKind, node: Index, order: Index, defects: Defects) -> None:
@@ -92,40 +90,24 @@ def _add(key: str, kind: DefectKind, node: Index, order: Index, defects: Defects
 
 def _read_code_counts(
     flat: Evidence, node: Index, defects: Defects
-) -> tuple[Mask, CodeCounts]:
+) -> tuple[pl.Series, CodeCounts]:
+    """Return each block's counts as JSON text, null where it has none, and their entries."""
     order = order_of(Section.EVIDENCE, index=EVIDENCE_KEYS.index(CODE_COUNTS))
     wrong = node[flat.counts_not_object]
     _add(CODE_COUNTS, DefectKind.UNPARSEABLE, wrong, order, defects)
-    block, index = owners(flat.counted, flat.size)
-    code = pl.Series(flat.code, dtype=pl.String)
-    count = flat.count.read().values
-    dropped = members.nulls(count)
-    hits = np.flatnonzero(dropped)
-    defects.add(
-        _CODE_UNPARSEABLE,
-        Place.AGGREGATE,
-        node[block[hits]],
-        node=node[block[hits]],
-        order=order + index[hits],
-        suffix=code[hits],
-    )
-    counts = CodeCounts(block, code, count)
-    if len(hits):
-        kept = np.flatnonzero(~dropped)
-        counts = CodeCounts(block[kept], code[kept], count[kept])
-    return ~flags(len(node), flat.counts_absent), counts
-
-
-def _as_json(has: Mask, counts: CodeCounts) -> pl.Series:
-    """Return each block's counts as JSON text, in stored order; null where there are none."""
-    texts = pl.Series(["{}"]).new_from_index(0, len(has))
-    if len(counts.block):
-        joined = json_counts(counts.block, counts.code, counts.number)
-        texts = texts.scatter(joined["block"], joined["text"])
-    if has.all():
-        return texts
-    none = pl.Series([None], dtype=pl.String).new_from_index(0, len(has))
-    return texts.zip_with(pl.Series(has), none)
+    if flat.dropped:
+        at = node[[block for block, _, _ in flat.dropped]]
+        defects.add(
+            _CODE_UNPARSEABLE,
+            Place.AGGREGATE,
+            at,
+            node=at,
+            order=order + np.array([place for _, place, _ in flat.dropped]),
+            suffix=pl.Series([code for _, _, code in flat.dropped]),
+        )
+    block, _ = owners(flat.counted, flat.size)
+    counts = CodeCounts(block, flat.code.read().values, flat.count.read().values)
+    return flat.counts.read().values, counts
 
 
 def json_counts(block: Index, code: pl.Series, count: pl.Series) -> pl.DataFrame:

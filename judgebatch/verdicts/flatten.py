@@ -7,7 +7,7 @@ whole columns. Nothing here recurses, so no nesting can exhaust the stack.
 
 from itertools import chain, repeat
 
-from judgebatch.verdicts.members import Json, Members
+from judgebatch.verdicts.members import Json, Pools
 from judgebatch.verdicts.records import (
     Attempts,
     Decisions,
@@ -17,7 +17,6 @@ from judgebatch.verdicts.records import (
     Seats,
     Unseated,
     all_objects,
-    columns_of,
 )
 
 LAST_LEVEL = 64
@@ -33,38 +32,28 @@ class Flat:
     """A batch of verdicts as parallel lists."""
 
     def __init__(self) -> None:
+        self._pools = Pools()
         self.nodes = Nodes()
-        self.attempts = Attempts()
+        self.attempts = Attempts(self._pools)
         self.bodies: list[int] = []
         """Nodes that hold a verdict, in the order of their decisions."""
         self.aggregates: list[int] = []
         """Nodes whose verdict has an aggregate, in the order of those judgments."""
-        self.aggregate = Judgments()
-        self.evidence = Evidence()
+        self.aggregate = Judgments(self._pools)
+        self.evidence = Evidence(self._pools)
         self.with_seats: list[int] = []
         """Nodes whose verdict has seats of any type."""
         self.seats_not_list: list[int] = []
         self.map_absent: list[int] = []
         """Nodes whose verdict has neither seats nor a map."""
-        self.seats = Seats()
-        self.unseated = Unseated()
-        self.decisions = Decisions()
-        self._columns: list[Members] = list(
-            chain.from_iterable(
-                columns_of(record)
-                for record in (
-                    self.attempts,
-                    self.aggregate,
-                    self.evidence,
-                    self.seats,
-                    self.unseated,
-                    self.decisions,
-                )
-            )
-        )
+        self.seats = Seats(self._pools)
+        self.unseated = Unseated(self._pools)
+        self.decisions = Decisions(self._pools)
 
     def add(self, rows: list[int], verdicts: list[Object]) -> None:
         """Append a chunk of decoded verdicts, each with the number of its row."""
+        if not rows:
+            return
         first = len(self.nodes.row)
         count = len(rows)
         self.nodes.row += rows
@@ -73,15 +62,20 @@ class Flat:
         self.nodes.origin += repeat(ROOT, count)
         self.nodes.level += repeat(0, count)
         nodes, bodies, level = list(range(first, first + count)), verdicts, 0
-        while bodies:
-            self._add_judgments(nodes, bodies)
+        all_nodes, all_bodies = nodes, bodies
+        while level <= LAST_LEVEL:
             nodes, bodies = self._add_attempts(nodes, bodies, level)
+            if not bodies:
+                break
+            all_nodes, all_bodies = all_nodes + nodes, all_bodies + bodies
             level += 1
-        for column in self._columns:
-            column.seal()
+        self.bodies += all_nodes
+        self.decisions.add(all_nodes, [b.get("decision") for b in all_bodies])
+        self._add_judgments(all_nodes, all_bodies)
+        self._pools.seal()
 
     def _add_judgments(self, nodes: list[int], bodies: list[Object]) -> None:
-        """Append the aggregates and judges of one level."""
+        """Append the aggregates and judges of verdicts."""
         aggregates: list[Json] = [b.get("aggregated") for b in bodies]
         held = nodes
         if not all_objects(aggregates):
@@ -117,8 +111,10 @@ class Flat:
             else:
                 loose += self._unseated(node, individual, body.get("individualByName"))
         self.seats.size += sizes
-        self.seats.add(seats, judged, chain.from_iterable(map(repeat, named, sizes)))
-        self.unseated.add(loose)
+        if seats:
+            self.seats.add(seats, judged, chain.from_iterable(map(repeat, named, sizes)))
+        if loose:
+            self.unseated.add(loose)
 
     def _unseated(self, node: int, individual: Json, by_name: Json) -> list[Json]:
         """Note a verdict without seats and return its judges' judgments."""
@@ -143,10 +139,6 @@ class Flat:
         Below the last level only the attempts of a verdict that a tier decided are taken, and only
         for the walk: they are nodes at level 65, which no table shows.
         """
-        self.bodies += nodes
-        self.decisions.add(nodes, [b.get("decision") for b in bodies])
-        if level > LAST_LEVEL:
-            return [], []
         if level == LAST_LEVEL:
             self.nodes.cut += nodes
         entries: list[Json] = []
@@ -165,6 +157,8 @@ class Flat:
             if subs and type(subs) is list and level < LAST_LEVEL:
                 sub_nodes += self._add_nodes(node, len(subs), SUB_VERDICT, level + 1)
                 sub_entries += subs
+        if not entries and not sub_entries:
+            return [], []
         entry_nodes, entries = self._objects(entry_nodes, entries)
         sub_nodes, sub_entries = self._objects(sub_nodes, sub_entries)
         self.attempts.add(entry_nodes, entries)

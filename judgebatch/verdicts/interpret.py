@@ -37,7 +37,7 @@ from judgebatch.verdicts.tree import Tree
 from judgebatch.verdicts.walk import REJECTION, Walk, walk
 from judgebatch.vocabulary import Reading, ReadingSupport, ReasonCode, Status
 
-CHUNK = 256
+CHUNK = 64
 """Verdicts whose decoded form is held at once."""
 
 _READING_OF = {
@@ -178,14 +178,18 @@ def _interpretations(
             "decided_by_stage": walked.stage,
             "decided_by_path": walked.path,
             "decided_by_basis": walked.basis,
-            **node_columns(parts, tree.roots),
+        }
+    ).hstack(node_columns(parts, tree.roots))
+    frame = frame.with_columns(
+        pl.Series(name, values)
+        for name, values in {
             "error_codes": _error_codes(parts, said),
             "stage_count": np.bincount(stages["row"].to_numpy(), minlength=rows),
             "judge_count": np.bincount(judges["row"].to_numpy(), minlength=rows),
             **{kind.lower(): counts[at] for at, kind in enumerate(KINDS)},
             "some_judge_errored": errored,
             "vacuous_pass": vacuous,
-        }
+        }.items()
     )
     return frame.with_columns(summary=summaries(frame, stages, judges))
 

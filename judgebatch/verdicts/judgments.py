@@ -10,8 +10,8 @@ import polars as pl
 from judgebatch.verdicts import members
 from judgebatch.verdicts.defects import Defects, Place, Rule
 from judgebatch.verdicts.flatten import Flat
-from judgebatch.verdicts.members import Column, Index, Mask, Vocabulary
-from judgebatch.verdicts.records import Judgments, flags, owners, read_all
+from judgebatch.verdicts.members import Column, Index, Mask, Vocabulary, read_all
+from judgebatch.verdicts.records import Judgments, flags, owners
 from judgebatch.vocabulary import DefectKind, ReasonCode, Status
 
 _ABSENT, _UNPARSEABLE = DefectKind.ABSENT, DefectKind.UNPARSEABLE

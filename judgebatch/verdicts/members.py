@@ -4,7 +4,8 @@ Null stands for absent everywhere. A column is null where a member is absent or 
 and knows where it has another type.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -22,7 +23,8 @@ COUNT_LIMIT = 2_147_483_647
 """Counts are 32-bit in the format."""
 
 _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
-_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+"""Counts of error codes are clamped to 64 bits."""
 
 
 class Column(NamedTuple):
@@ -42,46 +44,89 @@ Reader = Callable[[list[Json]], tuple[pl.Series, list[int]]]
 
 
 class Members:
-    """One member of many objects, collected as decoded and read chunk by chunk.
+    """One member of many objects: ``pending`` takes what the walk finds, as decoded."""
 
-    ``pending`` takes what the walk finds; ``seal`` reads it, so that decoded values live for one
-    chunk only.
-    """
-
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, pool: "Pool") -> None:
         self.pending: list[Json] = []
-        self._reader = reader
-        self._parts: list[pl.Series] = []
-        self._wrong: list[int] = []
-        self._size = 0
-
-    def seal(self) -> None:
-        """Read what is pending."""
-        if not self.pending:
-            return
-        values, wrong = self._reader(self.pending)
-        if wrong:
-            self._wrong += [self._size + at for at in wrong]
-        self._parts.append(values)
-        self._size += len(values)
-        self.pending = []
+        self.spans: list[tuple[int, int, int]] = []
+        """Where the column lies in the pool: part, offset and length."""
+        self.pool = pool
 
     def read(self) -> Column:
         """Return the whole column."""
-        self.seal()
-        wrong = np.zeros(self._size, dtype=np.bool_)
-        wrong[self._wrong] = True
-        if not self._parts:
-            return Column(self._reader([])[0], wrong)
-        return Column(pl.concat(self._parts), wrong)
+        return read_all([self])
 
 
-def concat(columns: Sequence[Column]) -> Column:
-    """Return columns one after the other."""
-    return Column(
-        pl.concat([column.values for column in columns]),
-        np.concatenate([column.wrong for column in columns]),
-    )
+class Pool:
+    """All members of one type, read together chunk by chunk.
+
+    Decoded values live for one chunk only, and a chunk costs one conversion, not one per column.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._columns: list[Members] = []
+        self.parts: list[pl.Series] = []
+        self.wrong: list[list[int]] = []
+
+    def column(self) -> Members:
+        """Return a new column of this type."""
+        column = Members(self)
+        self._columns.append(column)
+        return column
+
+    def seal(self) -> None:
+        """Read what is pending."""
+        joined: list[Json] = []
+        for column in self._columns:
+            if column.pending:
+                column.spans.append((len(self.parts), len(joined), len(column.pending)))
+                joined += column.pending
+                column.pending = []
+        if joined:
+            values, wrong = self._reader(joined)
+            self.parts.append(values)
+            self.wrong.append(wrong)
+
+    def read(self, columns: Sequence[Members]) -> Column:
+        """Return columns of this pool, one after the other."""
+        slices, wrong, size = [], [], 0
+        for column in columns:
+            for part, offset, length in column.spans:
+                slices.append(self.parts[part].slice(offset, length))
+                wrong += [size + at - offset for at in self._wrong_in(part, offset, length)]
+                size += length
+        mask = np.zeros(size, dtype=np.bool_)
+        if wrong:
+            mask[wrong] = True
+        return Column(pl.concat(slices) if slices else self._reader([])[0], mask)
+
+    def _wrong_in(self, part: int, offset: int, length: int) -> list[int]:
+        found = self.wrong[part]
+        return found[bisect_left(found, offset) : bisect_left(found, offset + length)]
+
+
+class Pools:
+    """One pool per type."""
+
+    def __init__(self) -> None:
+        self.text = Pool(text)
+        self.number = Pool(number)
+        self.count = Pool(count)
+        self.position = Pool(position)
+        self.long = Pool(long)
+        self.truth = Pool(truth)
+
+    def seal(self) -> None:
+        """Read what is pending in all of them."""
+        for pool in (self.text, self.number, self.count, self.position, self.long, self.truth):
+            pool.seal()
+
+
+def read_all(columns: Iterable[Members]) -> Column:
+    """Return columns of one type, one after the other."""
+    chosen = list(columns)
+    return chosen[0].pool.read(chosen)
 
 
 _TEXTS = frozenset({str, NoneType})
@@ -106,10 +151,9 @@ def number(members: list[Json]) -> tuple[pl.Series, list[int]]:
 
 def count(members: list[Json]) -> tuple[pl.Series, list[int]]:
     """Read numbers that are whole by value (2.0 is 2) and fit the format's counts."""
-    if _INTEGERS.issuperset(map(type, members)):
-        found = [m for m in members if m is not None]
-        if not found or (max(found) <= COUNT_LIMIT and min(found) >= -COUNT_LIMIT):
-            return pl.Series(members, dtype=pl.Int64), []
+    values = _integers(members, -COUNT_LIMIT, COUNT_LIMIT)
+    if values is not None:
+        return values, []
     read = [
         int(m)
         if (type(m) is int or (type(m) is float and m.is_integer())) and abs(m) <= COUNT_LIMIT
@@ -126,14 +170,27 @@ def position(members: list[Json]) -> tuple[pl.Series, list[int]]:
 
 def long(members: list[Json]) -> tuple[pl.Series, list[int]]:
     """Read numbers truncated towards zero and clamped to 64 bits."""
-    return _truncated(members, _LONG_MIN, _LONG_MAX)
+    return _truncated(members, LONG_MIN, LONG_MAX)
+
+
+def _integers(members: list[Json], low: int, high: int) -> pl.Series | None:
+    """Return integers as a column, or None if a member is none or one is outside the range."""
+    if not _INTEGERS.issuperset(map(type, members)):
+        return None
+    try:
+        values = pl.Series(members, dtype=pl.Int64)
+    except TypeError:
+        return None  # beyond 64 bits
+    least, most = values.min(), values.max()
+    if least is None or most is None or (least >= low and most <= high):  # type: ignore[operator]
+        return values
+    return None
 
 
 def _truncated(members: list[Json], low: int, high: int) -> tuple[pl.Series, list[int]]:
-    if _INTEGERS.issuperset(map(type, members)):
-        found = [m for m in members if m is not None]
-        if not found or (max(found) <= high and min(found) >= low):
-            return pl.Series(members, dtype=pl.Int64), []
+    values = _integers(members, low, high)
+    if values is not None:
+        return values, []
     read = [
         min(max(int(m), low), high) if type(m) is int or type(m) is float else None
         for m in members

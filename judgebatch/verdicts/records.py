@@ -2,28 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
+import orjson
 
-from judgebatch.verdicts import members
 from judgebatch.verdicts.canonical import canonical
-from judgebatch.verdicts.members import Column, Index, Json, Mask, Members
+from judgebatch.verdicts.members import LONG_MAX, LONG_MIN, Index, Json, Mask, Pools
 
 NOTHING: dict[str, Json] = {}
 """Stands for an object that is not there."""
-
-
-def _texts() -> Members:
-    return Members(members.text)
-
-
-def _numbers() -> Members:
-    return Members(members.number)
-
-
-def _counts() -> Members:
-    return Members(members.count)
 
 
 def all_objects(values: Iterable[Json]) -> bool:
@@ -46,20 +33,20 @@ class Nodes:
     """Nodes at the last level that hold a verdict: nothing below them is followed."""
 
 
-@dataclass
 class Attempts:
     """Members of the entries of ``compositeAttempts`` that are objects."""
 
-    node: list[int] = field(default_factory=list)
-    name: Members = field(default_factory=_texts)
-    relation: Members = field(default_factory=_texts)
-    policy: Members = field(default_factory=_texts)
-    disposition: Members = field(default_factory=_texts)
-    reason: Members = field(default_factory=_texts)
-    failure: Members = field(default_factory=_texts)
-    """Its text, or the ``code`` of its object."""
-    failure_code: Members = field(default_factory=_texts)
-    """Only where there is no ``failure``."""
+    def __init__(self, pools: Pools) -> None:
+        self.node: list[int] = []
+        self.name = pools.text.column()
+        self.relation = pools.text.column()
+        self.policy = pools.text.column()
+        self.disposition = pools.text.column()
+        self.reason = pools.text.column()
+        self.failure = pools.text.column()
+        """Its text, or the ``code`` of its object."""
+        self.failure_code = pools.text.column()
+        """Only where there is no ``failure``."""
 
     def add(self, nodes: list[int], entries: list[dict[str, Json]]) -> None:
         """Append entries."""
@@ -81,18 +68,18 @@ class Attempts:
         self.failure_code.pending += codes
 
 
-@dataclass
 class CheckLists:
     """Entries of the lists of checks of judgments, and judgments that have no such list."""
 
-    absent: list[int] = field(default_factory=list)
-    not_list: list[int] = field(default_factory=list)
-    owner: list[int] = field(default_factory=list)
-    """Judgments with entries, and how many each has."""
-    size: list[int] = field(default_factory=list)
-    name: Members = field(default_factory=_texts)
-    passed: Members = field(default_factory=lambda: Members(members.truth))
-    message: Members = field(default_factory=_texts)
+    def __init__(self, pools: Pools) -> None:
+        self.absent: list[int] = []
+        self.not_list: list[int] = []
+        self.owner: list[int] = []
+        """Judgments with entries, and how many each has."""
+        self.size: list[int] = []
+        self.name = pools.text.column()
+        self.passed = pools.truth.column()
+        self.message = pools.text.column()
 
     def add(self, first: int, lists: list[Json]) -> None:
         """Append the lists of judgments, which are numbered from ``first``."""
@@ -110,26 +97,26 @@ class CheckLists:
                     (self.absent if entries is None else self.not_list).append(owner)
 
 
-@dataclass
 class Judgments:
     """Members of judgments, and of their rosters where their metadata counts one."""
 
-    size: int = 0
-    status: Members = field(default_factory=_texts)
-    reason_code: Members = field(default_factory=_texts)
-    score: Members = field(default_factory=_numbers)
-    reasoning: Members = field(default_factory=_texts)
-    label: Members = field(default_factory=_texts)
-    checks: CheckLists = field(default_factory=CheckLists)
-    scaled: list[int] = field(default_factory=list)
-    """Judgments whose score is an object."""
-    scale_value: Members = field(default_factory=_numbers)
-    scale_min: Members = field(default_factory=_numbers)
-    scale_max: Members = field(default_factory=_numbers)
-    roster: list[int] = field(default_factory=list)
-    """Judgments whose metadata has a ``criteriaTotal`` or a ``constraintsTotal``."""
-    criteria: Members = field(default_factory=_numbers)
-    constraints: Members = field(default_factory=_numbers)
+    def __init__(self, pools: Pools) -> None:
+        self.size = 0
+        self.status = pools.text.column()
+        self.reason_code = pools.text.column()
+        self.score = pools.number.column()
+        self.reasoning = pools.text.column()
+        self.label = pools.text.column()
+        self.checks = CheckLists(pools)
+        self.scaled: list[int] = []
+        """Judgments whose score is an object."""
+        self.scale_value = pools.number.column()
+        self.scale_min = pools.number.column()
+        self.scale_max = pools.number.column()
+        self.roster: list[int] = []
+        """Judgments whose metadata has a ``criteriaTotal`` or a ``constraintsTotal``."""
+        self.criteria = pools.number.column()
+        self.constraints = pools.number.column()
 
     def add(self, found: list[dict[str, Json]]) -> list[Json]:
         """Append judgments and return their metadata."""
@@ -149,7 +136,7 @@ class Judgments:
             self.scale_min.pending += [s.get("min") for _, s in held]
             self.scale_max.pending += [s.get("max") for _, s in held]
         metadata = [j.get("metadata") for j in found]
-        for at, block in enumerate(metadata, first):
+        for at, block in enumerate(metadata, first) if any(metadata) else ():
             if (
                 block
                 and type(block) is dict
@@ -185,36 +172,34 @@ EVIDENCE_KEYS = (
 """The members of an evidence block, in the order in which they are written."""
 
 CODE_COUNTS = "errorCodeCounts"
-_EVIDENCE_TYPES = {
-    "strategy": _texts,
-    "errorPolicy": _texts,
-    "notApplicablePolicy": _texts,
-    "threshold": _numbers,
-    "inputWeight": _numbers,
-    "eligibleWeight": _numbers,
-}
+_TEXTS = frozenset({"strategy", "errorPolicy", "notApplicablePolicy"})
+_DECIMALS = frozenset({"threshold", "inputWeight", "eligibleWeight"})
 
 
-@dataclass
 class Evidence:
     """Blocks ``metadata.aggregation`` of aggregates."""
 
-    node: list[int] = field(default_factory=list)
-    not_object: list[int] = field(default_factory=list)
-    """Nodes whose block is there, but is not an object."""
-    members: dict[str, Members] = field(
-        default_factory=lambda: {
-            key: _EVIDENCE_TYPES.get(key, _counts)() for key in EVIDENCE_KEYS if key != CODE_COUNTS
+    def __init__(self, pools: Pools) -> None:
+        self.node: list[int] = []
+        self.not_object: list[int] = []
+        """Nodes whose block is there, but is not an object."""
+        self.members = {
+            key: (
+                pools.text if key in _TEXTS else pools.number if key in _DECIMALS else pools.count
+            ).column()
+            for key in EVIDENCE_KEYS
+            if key != CODE_COUNTS
         }
-    )
-    counts_absent: list[int] = field(default_factory=list)
-    """Blocks without error codes, or whose error codes are no object."""
-    counts_not_object: list[int] = field(default_factory=list)
-    counted: list[int] = field(default_factory=list)
-    """Blocks with error codes, and how many each has."""
-    size: list[int] = field(default_factory=list)
-    code: list[str] = field(default_factory=list)
-    count: Members = field(default_factory=lambda: Members(members.long))
+        self.counts = pools.text.column()
+        """Error codes with their counts, as JSON text; null where they are no object."""
+        self.counts_not_object: list[int] = []
+        self.counted: list[int] = []
+        """Blocks with error codes, and how many each has."""
+        self.size: list[int] = []
+        self.code = pools.text.column()
+        self.count = pools.long.column()
+        self.dropped: list[tuple[int, int, str]] = []
+        """Block, place and code of each count that is no number."""
 
     def add(self, nodes: list[int], metadata: list[Json]) -> None:
         """Append the blocks of aggregates' metadata."""
@@ -229,35 +214,52 @@ class Evidence:
                 self.not_object.append(node)
         for key, member in self.members.items():
             member.pending += [b.get(key) for b in blocks]
+        texts: list[str | None] = []
         for at, counts in enumerate([b.get(CODE_COUNTS) for b in blocks], first):
-            if counts and type(counts) is dict:
-                self.counted.append(at)
-                self.size.append(len(counts))
-                self.code += counts
-                self.count.pending += counts.values()
-            elif type(counts) is not dict:
-                self.counts_absent.append(at)
+            if type(counts) is dict:
+                texts.append(self._add_counts(at, counts) if counts else "{}")
+            else:
+                texts.append(None)
                 if counts is not None:
                     self.counts_not_object.append(at)
+        self.counts.pending += texts
+
+    def _add_counts(self, block: int, counts: dict[str, Json]) -> str:
+        """Append a block's error codes and return them as JSON text, as far as they are read."""
+        if not {int}.issuperset(map(type, counts.values())) or any(
+            n > LONG_MAX for n in counts.values()
+        ):
+            items = list(enumerate(counts.items()))
+            self.dropped += [(block, i, k) for i, (k, n) in items if type(n) not in {int, float}]
+            counts = {
+                k: min(max(int(n), LONG_MIN), LONG_MAX)
+                for _, (k, n) in items
+                if type(n) in {int, float}
+            }
+        self.counted.append(block)
+        self.size.append(len(counts))
+        self.code.pending += counts
+        self.count.pending += counts.values()
+        return orjson.dumps(counts).decode()
 
 
-@dataclass
 class Seats:
     """Judges of verdicts with a list of seats: one row per entry."""
 
-    body: list[int] = field(default_factory=list)
-    """Nodes with such a list, and how many entries each has."""
-    size: list[int] = field(default_factory=list)
-    position: Members = field(default_factory=lambda: Members(members.position))
-    key: Members = field(default_factory=_texts)
-    key_source: Members = field(default_factory=_texts)
-    judgment: Judgments = field(default_factory=Judgments)
-    dropped: list[int] = field(default_factory=list)
-    """Entries that are not objects."""
-    by_key: list[int] = field(default_factory=list)
-    """Entries whose judgment was looked for in ``individualByName`` last."""
-    missing: list[int] = field(default_factory=list)
-    """Entries without a judgment."""
+    def __init__(self, pools: Pools) -> None:
+        self.body: list[int] = []
+        """Nodes with such a list, and how many entries each has."""
+        self.size: list[int] = []
+        self.position = pools.position.column()
+        self.key = pools.text.column()
+        self.key_source = pools.text.column()
+        self.judgment = Judgments(pools)
+        self.dropped: list[int] = []
+        """Entries that are not objects."""
+        self.by_key: list[int] = []
+        """Entries whose judgment was looked for in ``individualByName`` last."""
+        self.missing: list[int] = []
+        """Entries without a judgment."""
 
     def add(
         self, seats: list[Json], judged: list[Json], named: Iterable[dict[str, Json] | None]
@@ -285,17 +287,17 @@ class Seats:
         self.judgment.add(judged)
 
 
-@dataclass
 class Unseated:
     """Judges of verdicts without seats, from their map or else from their list."""
 
-    body: list[int] = field(default_factory=list)
-    size: list[int] = field(default_factory=list)
-    named: list[bool] = field(default_factory=list)
-    """Whether each such verdict's judges come from its map."""
-    name: Members = field(default_factory=_texts)
-    judgment: Judgments = field(default_factory=Judgments)
-    missing: list[int] = field(default_factory=list)
+    def __init__(self, pools: Pools) -> None:
+        self.body: list[int] = []
+        self.size: list[int] = []
+        self.named: list[bool] = []
+        """Whether each such verdict's judges come from its map."""
+        self.name = pools.text.column()
+        self.judgment = Judgments(pools)
+        self.missing: list[int] = []
 
     def add(self, judged: list[Json]) -> None:
         """Append what stands in the map or list."""
@@ -307,26 +309,26 @@ class Unseated:
         self.judgment.add(judged)
 
 
-@dataclass
 class Decisions:
     """Member ``decision`` of each verdict, and what a decision for a tier rests on."""
 
-    absent: list[int] = field(default_factory=list)
-    """Nodes without one."""
-    not_object: list[int] = field(default_factory=list)
-    kind: Members = field(default_factory=_texts)
-    tier: Members = field(default_factory=_texts)
-    basis: Members = field(default_factory=_texts)
-    prints: dict[int, str | None] = field(default_factory=dict)
-    """A text per aggregate that is equal exactly for deeply equal aggregates; None: no object.
-    Held for verdicts decided by a tier and for their attempts of that name."""
-    body: list[int] = field(default_factory=list)
-    """Nodes of those attempts that have a verdict, and how many individuals each has."""
-    size: list[int] = field(default_factory=list)
-    individual: Members = field(default_factory=_texts)
-    """Statuses of those individuals."""
-    unreadable: list[int] = field(default_factory=list)
-    """Nodes whose individuals are no list (and there is no map), or are not all objects."""
+    def __init__(self, pools: Pools) -> None:
+        self.absent: list[int] = []
+        """Nodes without one."""
+        self.not_object: list[int] = []
+        self.kind = pools.text.column()
+        self.tier = pools.text.column()
+        self.basis = pools.text.column()
+        self.prints: dict[int, str | None] = {}
+        """A text per aggregate that is equal exactly for deeply equal aggregates; None: no object.
+        Held for verdicts decided by a tier and for their attempts of that name."""
+        self.body: list[int] = []
+        """Nodes of those attempts that have a verdict, and how many individuals each has."""
+        self.size: list[int] = []
+        self.individual = pools.text.column()
+        """Statuses of those individuals."""
+        self.unreadable: list[int] = []
+        """Nodes whose individuals are no list (and there is no map), or are not all objects."""
 
     def add(self, nodes: list[int], decisions: list[Json]) -> None:
         """Append decisions."""
@@ -375,24 +377,3 @@ def flags(size: int, places: list[int]) -> Mask:
     if places:
         mask[places] = True
     return mask
-
-
-R = TypeVar("R")
-
-
-def columns_of(record: object) -> list[Members]:
-    """Return all member columns of a record, and of the records inside it."""
-    found: list[Members] = []
-    for value in vars(record).values():
-        if isinstance(value, Members):
-            found.append(value)
-        elif isinstance(value, dict):
-            found += [member for member in value.values() if isinstance(member, Members)]
-        elif isinstance(value, CheckLists | Judgments):
-            found += columns_of(value)
-    return found
-
-
-def read_all(parts: Iterable[Members]) -> Column:
-    """Return several member columns, one after the other."""
-    return members.concat([part.read() for part in parts])

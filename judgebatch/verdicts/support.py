@@ -9,7 +9,7 @@ from judgebatch.verdicts import members
 from judgebatch.verdicts.attempts import DISPOSITIONS, POLICIES, REASONS, STAGE_FAILED
 from judgebatch.verdicts.attempts import AttemptsRead as Attempts
 from judgebatch.verdicts.defects import Defects, Phase, Place, Rule
-from judgebatch.verdicts.evidence import BLOCK, EvidenceRead
+from judgebatch.verdicts.evidence import BLOCK, COLUMN_NAMES, EvidenceRead
 from judgebatch.verdicts.judgments import (
     ABSTAIN,
     CODE,
@@ -21,6 +21,7 @@ from judgebatch.verdicts.judgments import (
     Judged,
 )
 from judgebatch.verdicts.members import Index, Mask, Vocabulary
+from judgebatch.verdicts.records import CODE_COUNTS
 from judgebatch.verdicts.tree import Tree
 from judgebatch.verdicts.walk import (
     OWN,
@@ -117,15 +118,15 @@ def _check_rejections(support: _Support, attempts: Attempts) -> None:
     refute(TIER_MISSING, missing, 0)
     root, stop, target = root[~missing], stop[~missing], target[~missing]
 
-    disposition = DISPOSITIONS.codes(attempts.disposition.gather(target))
-    reason = REASONS.codes(attempts.reason.gather(target))
+    disposition = DISPOSITIONS.codes(attempts.disposition[pl.Series(target)])
+    reason = REASONS.codes(attempts.reason[pl.Series(target)])
     wrong = attempts.wrong_disposition[target]
     unsaid = ((disposition == Vocabulary.ABSENT) & ~wrong) | (reason == Vocabulary.ABSENT)
     other = ~unsaid & ((disposition != STAGE_FAILED) | (reason == _EXECUTION_FAILED))
     refute(_STAGE_NOT_FAILED, other, 1)
     support.doubt(root[unsaid | (~other & (reason == Vocabulary.UNKNOWN))])
 
-    policy = POLICIES.codes(attempts.policy.gather(target))
+    policy = POLICIES.codes(attempts.policy[pl.Series(target)])
     support.doubt(root[policy == Vocabulary.ABSENT])
     refute(_CANNOT_REJECT, (policy != REJECT_ON_ANY_FAIL) & (policy != Vocabulary.ABSENT), 2)
 
@@ -188,9 +189,9 @@ def _check_rule(support: _Support, evidence: EvidenceRead, root: Index, block: I
     """Compare status and code with what the recorded rule makes of the recorded counts."""
     tree = support.tree
     own = support.aggregate[tree.roots[root]]
-    columns = {name: column.gather(block) for name, column in evidence.columns.items()}
+    columns = {name: column[pl.Series(block)] for name, column in evidence.columns.items()}
     expected, code, needed = _expect(
-        columns, support.judged.bare_score.gather(own), _blames_machinery(evidence)[block]
+        columns, support.judged.bare_score[pl.Series(own)], _blames_machinery(evidence)[block]
     )
     for key in _NEEDED:
         hits = np.flatnonzero(needed == _NEEDED.index(key))
@@ -211,7 +212,7 @@ def _check_rule(support: _Support, evidence: EvidenceRead, root: Index, block: I
 def _blames_machinery(evidence: EvidenceRead) -> Mask:
     """Return per block whether its error codes are there, and are none or name no judge's cause."""
     counts = evidence.code_counts
-    blames = evidence.has_counts.copy()
+    blames = ~members.nulls(evidence.columns[COLUMN_NAMES[CODE_COUNTS]])
     blames[counts.block] = False
     codes = REASON_CODES.codes(counts.code)
     blames[counts.block[np.isin(codes, _MACHINERY) | (codes == Vocabulary.UNKNOWN)]] = True

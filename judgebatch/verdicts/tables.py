@@ -13,7 +13,7 @@ from judgebatch.verdicts.flatten import LAST_LEVEL, ROOT
 from judgebatch.verdicts.judges import Judges
 from judgebatch.verdicts.judgments import Judged
 from judgebatch.verdicts.members import Index, Mask
-from judgebatch.verdicts.tree import Tree, take
+from judgebatch.verdicts.tree import Tree, places
 from judgebatch.vocabulary import DefectKind
 
 KINDS = tuple(DefectKind)
@@ -30,21 +30,24 @@ class Parts(NamedTuple):
     attempts: AttemptsRead
 
 
-def node_columns(parts: Parts, nodes: Index) -> dict[str, pl.Series]:
+def node_columns(parts: Parts, nodes: Index) -> pl.DataFrame:
     """Return status to evidence of the aggregates of nodes; null where there is none."""
-    own = parts.aggregate[nodes]
     block = np.full(parts.tree.size, -1, dtype=np.int64)
     block[parts.evidence.node] = np.arange(len(parts.evidence.node))
-    at = block[nodes]
     judged = parts.judged
-    return {
-        "status": take(judged.status, own),
-        "reason_code": take(judged.reason_code, own),
-        "label": take(judged.label, own),
-        "reasoning": take(judged.reasoning, own),
-        "has_evidence": pl.Series(at >= 0),
-        **{name: take(parts.evidence.columns[name], at) for name in COLUMN_NAMES.values()},
-    }
+    aggregates = pl.DataFrame(
+        {
+            "status": judged.status,
+            "reason_code": judged.reason_code,
+            "label": judged.label,
+            "reasoning": judged.reasoning,
+        }
+    )
+    at = block[nodes]
+    return aggregates[places(parts.aggregate[nodes])].with_columns(
+        pl.Series("has_evidence", at >= 0),
+        *pl.DataFrame(parts.evidence.columns)[places(at)],
+    )
 
 
 def stage_table(parts: Parts) -> tuple[pl.DataFrame, Index]:
@@ -56,7 +59,8 @@ def stage_table(parts: Parts) -> tuple[pl.DataFrame, Index]:
     ordinal = ordinals(row) + 1
     ordinal_of = np.zeros(tree.size, dtype=np.int64)
     ordinal_of[nodes] = ordinal
-    disposition = attempts.disposition.gather(nodes)
+    at = pl.Series(nodes)
+    disposition = attempts.disposition[at]
     code = DISPOSITIONS.codes(disposition)
     known = pl.Series((code == USED) | (code == STAGE_FAILED))
     none = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(nodes))
@@ -64,17 +68,16 @@ def stage_table(parts: Parts) -> tuple[pl.DataFrame, Index]:
         {
             "row": row,
             "ordinal": ordinal,
-            "stage": tree.name.gather(nodes),
-            "path": tree.pointer.gather(nodes),
-            "relation": attempts.relation.gather(nodes),
-            "policy": attempts.policy.gather(nodes),
+            "stage": tree.name[at],
+            "path": tree.pointer[at],
+            "relation": attempts.relation[at],
+            "policy": attempts.policy[at],
             "disposition": disposition,
-            "reason": attempts.reason.gather(nodes),
-            "failure": attempts.failure.gather(nodes),
+            "reason": attempts.reason[at],
+            "failure": attempts.failure[at],
             "used_by_parent": pl.Series(code == USED).zip_with(known, none),
-            **node_columns(parts, nodes),
         }
-    )
+    ).hstack(node_columns(parts, nodes))
     return frame, ordinal_of
 
 
@@ -88,24 +91,26 @@ def judge_table(parts: Parts, stage_ordinal: Index) -> tuple[pl.DataFrame, Index
     ordinal = ordinals(row)
     ordinal_of = np.full(len(judges.node), -1, dtype=np.int64)
     ordinal_of[chosen] = ordinal
-    at = chosen + first_judge(parts)
-    frame = pl.DataFrame(
+    seats = pl.DataFrame(
+        {"position": judges.position, "name": judges.name, "key_source": judges.key_source}
+    )
+    judgments = pl.DataFrame(
         {
-            "row": row,
-            "ordinal": ordinal,
-            "stage_ordinal": stage_ordinal[node],
-            "position": judges.position.gather(chosen),
-            "name": judges.name.gather(chosen),
-            "key_source": judges.key_source.gather(chosen),
-            "status": judged.status.gather(at),
-            "reason_code": judged.reason_code.gather(at),
-            "label": judged.label.gather(at),
-            "score": judged.score.gather(at),
-            "scale_min": judged.scale_min.gather(at),
-            "scale_max": judged.scale_max.gather(at),
-            "reasoning": judged.reasoning.gather(at).fill_null(""),
+            "status": judged.status,
+            "reason_code": judged.reason_code,
+            "label": judged.label,
+            "score": judged.score,
+            "scale_min": judged.scale_min,
+            "scale_max": judged.scale_max,
+            "reasoning": judged.reasoning,
         }
     )
+    frame = pl.DataFrame({"row": row, "ordinal": ordinal, "stage_ordinal": stage_ordinal[node]})
+    frame = frame.hstack(seats[pl.Series(chosen)]).hstack(
+        judgments[pl.Series(chosen + first_judge(parts))]
+    )
+    if frame["reasoning"].null_count():
+        frame = frame.with_columns(pl.col("reasoning").fill_null(""))
     return frame, ordinal_of
 
 

@@ -122,9 +122,13 @@ def pointer_step(names: pl.Series) -> pl.Series:
 
 def take(values: pl.Series, at: Index) -> pl.Series:
     """Return the values at given places; null at -1."""
-    if (at >= 0).all():
-        return values.gather(at)
-    return values.gather(pl.Series(pa.array(at, mask=at < 0)))
+    return values[places(at)]
+
+
+def places(at: Index) -> pl.Series:
+    """Return places to take values from; -1 takes null."""
+    missing = at < 0
+    return pl.Series(pa.array(at, mask=missing) if missing.any() else at)
 
 
 def texts_by(codes: Index, texts: dict[int, str]) -> pl.Series:

@@ -303,7 +303,7 @@ def _check_edges(
         contradicted[root] = True
 
     target = edges.target
-    disposition = DISPOSITIONS.codes(attempts.disposition.gather(target))
+    disposition = DISPOSITIONS.codes(attempts.disposition[pl.Series(target)])
     wrong = attempts.wrong_disposition[target]
     unsaid = (disposition == Vocabulary.ABSENT) & ~wrong
     refute(_NOT_USED, (disposition != USED) & ~unsaid, 2)
@@ -312,7 +312,7 @@ def _check_edges(
     equal = same_aggregate(decisions.prints, edges.source, target)
     refute(_UNEQUAL, held & ~equal, 4)
     unreadable = held & individuals.unreadable[target]
-    policy = POLICIES.codes(attempts.policy.gather(target))
+    policy = POLICIES.codes(attempts.policy[pl.Series(target)])
     went_on = ((policy == REJECT_ON_ANY_FAIL) & ~individuals.any_fail[target]) | (
         (policy == _ACCEPT_ON_ALL_PASS) & ~individuals.all_pass[target]
     )
