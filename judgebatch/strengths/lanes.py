@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from judgebatch.strengths.codes import Ints
 from judgebatch.strengths.davidson import Davidson
-from judgebatch.strengths.elementary import Floats, exp
-from judgebatch.strengths.graph import blocks
+from judgebatch.strengths.elementary import Floats, exp, log
+from judgebatch.strengths.graph import blocks, centre
 from judgebatch.strengths.half_win import HalfWin
 from judgebatch.strengths.objective import (
     CAREFUL_ABOVE,
     MOST_STEPS,
+    PSEUDO_COUNT,
     SETTLED,
     TOLERANCE,
 )
@@ -101,7 +102,9 @@ def _fit_all(cells: Ints, lanes: Ints, fit: LaneFit, tie_model: TieModel, *, car
         np.zeros(lanes.size, np.bool_),
     )
     for batch, counts in _batches(cells, waiting, size):
-        fit.tally[:, batch.lanes] = _tally(counts, size).swapaxes(1, 2)
+        tally = _tally(counts, size)
+        fit.tally[:, batch.lanes] = tally.swapaxes(1, 2)
+        batch.parameters[:size] = _first_strengths(tally)
     _newton(cells, waiting, fit, model_class, careful=careful)
     for rescue in (climb, bisect):
         stuck = np.flatnonzero(~fit.converged[waiting.lanes])
@@ -175,6 +178,17 @@ def _tally(counts: Ints, size: int) -> Ints:
             tally[slot, i] += mine[rows].sum(axis=0)
             tally[slot, i + 1 :] += theirs[rows]
     return tally
+
+
+def _first_strengths(tally: Ints) -> Floats:
+    """Return each item's log-odds of a win as if all opponents were alike, centred, (G, L)."""
+    wins, losses, ties = tally
+    met = wins + losses + ties
+    pseudo = PSEUDO_COUNT * (met.shape[0] - 1) / met.sum(axis=0)
+    shared = 0.5 * ties + pseudo * met
+    strengths = log((wins + shared) / (losses + shared))
+    centre(strengths)
+    return strengths
 
 
 def _run(model: HalfWin | Davidson, batch: _Waiting, fit: LaneFit, *, until: int) -> _Waiting:

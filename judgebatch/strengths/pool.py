@@ -10,7 +10,7 @@ import numpy.typing as npt
 from judgebatch.strengths.codes import Ints
 from judgebatch.strengths.counts import Pairs
 from judgebatch.strengths.davidson import LOG_HALF
-from judgebatch.strengths.elementary import Floats, exp, exp_into
+from judgebatch.strengths.elementary import Floats, exp, exp_into, log
 from judgebatch.strengths.large_errors import Hessian
 from judgebatch.strengths.objective import PSEUDO_COUNT, RIDGE
 from judgebatch.strengths.sparse import Laplacian, Links, Segments
@@ -35,16 +35,18 @@ class Pool:
         met = pairs.low_wins + pairs.high_wins + pairs.ties
         comparisons = np.add.reduceat(met, pair_starts[:-1]).astype(np.float64)
         pseudo = PSEUDO_COUNT * (self.items.sizes - 1) / comparisons
-        shared = self.pairs.spread(0.5 * pseudo) * met
+        shared: Floats = self.pairs.spread(0.5 * pseudo) * met
         if not davidson:
             shared += 0.5 * pairs.ties
-        self.low_wins = pairs.low_wins + shared
-        self.high_wins = pairs.high_wins + shared
+        self.low_wins: Floats = np.add(pairs.low_wins, shared)
+        self.high_wins: Floats = np.add(pairs.high_wins, shared)
         self.ties = pairs.ties.astype(np.float64) if davidson else np.empty(0)
         n_groups = starts.size - 1
         self.n_items = int(starts[-1])
-        self.parameters = np.zeros(self.n_items + n_groups)
-        self.parameters[self.n_items :] = LOG_HALF
+        draws = 0.5 * self.ties if davidson else 0.0
+        wins, losses = self.low_wins + draws, self.high_wins + draws
+        odds = log(self.links.net(wins, losses) / self.links.net(losses, wins))
+        self.parameters: Floats = np.concatenate([self.items.centre(odds), np.full(n_groups, LOG_HALF)])
         self.gradient = np.zeros_like(self.parameters)
         self.step = np.zeros_like(self.parameters)
         self.weights = np.empty(self.low.size)
