@@ -19,7 +19,7 @@ def gc(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove what dead runs left: staging, temporary files, settings that no run names.
+    """Remove what dead runs left: staging and temporary files.
 
     Committed runs are never touched. A run removes dead staging anyway, so this is for a
     warehouse that no run will visit soon.

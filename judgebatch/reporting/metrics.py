@@ -97,7 +97,7 @@ def write_metrics(path: Path, text: bytes) -> None:
     WarehouseWriteError
         There is no room or no permission.
     """
-    with writing("metrics", path):
+    with writing("metrics", path, "The run itself is committed; the next one writes them anew."):
         failpoint("metrics.write")
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep_abandoned(path.parent)

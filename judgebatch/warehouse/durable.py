@@ -14,13 +14,21 @@ from pathlib import Path
 from judgebatch.errors import WarehouseWriteError
 
 _TEMPORARY = re.compile(r"\.(?P<host>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{8}(\.wal)?\Z")
+NOT_PUBLISHED = "Nothing was published."
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @contextmanager
-def writing(what: str, path: Path) -> Iterator[None]:
+def writing(what: str, path: Path, consequence: str = NOT_PUBLISHED) -> Iterator[None]:
     """Turn failures to write into one named error.
+
+    Parameters
+    ----------
+    what, path
+        What is being written, and where.
+    consequence
+        What the failure means for the warehouse: a sentence.
 
     Raises
     ------
@@ -30,23 +38,31 @@ def writing(what: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise write_error(error, what, path) from error
+        raise write_error(error, what, path, consequence) from error
 
 
-def write_error(error: OSError, what: str, path: Path) -> WarehouseWriteError:
+def write_error(
+    error: OSError, what: str, path: Path, consequence: str = NOT_PUBLISHED
+) -> WarehouseWriteError:
     """Return the named error for a failed write."""
-    if error.errno in _NO_ROOM:
-        reason, remedy = "there is no room left", "make room and run again"
-    elif error.errno in _NOT_ALLOWED:
+    number = _error_number(error)
+    if number in _NO_ROOM:
+        reason, remedy = "there is no room left", "Make room and run again"
+    elif number in _NOT_ALLOWED:
         reason = "this user may not write there"
-        remedy = "give the user that runs judgebatch write permission on the warehouse"
+        remedy = "Give the user that runs judgebatch write permission on the warehouse"
     else:
         reason = error.strerror or str(error)
-        remedy = "see to the file system and run again"
-    return WarehouseWriteError(
-        f"cannot write {what} at {error.filename or path}: {reason}. Nothing was published; "
-        f"{remedy}."
-    )
+        remedy = "See to the file system and run again"
+    named = str(error.filename or "")
+    where = named if named.startswith(f"{path}") else path
+    return WarehouseWriteError(f"cannot write {what} at {where}: {reason}. {consequence} {remedy}.")
+
+
+def _error_number(error: OSError) -> int | None:
+    """Return the error's number; Polars gives it in the text alone."""
+    in_text = re.search(r"\(os error (\d+)\)", str(error))
+    return int(in_text[1]) if error.errno is None and in_text else error.errno
 
 
 def fsync_file(path: Path) -> None:

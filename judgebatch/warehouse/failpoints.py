@@ -14,6 +14,8 @@ VARIABLE = "JUDGEBATCH_FAILPOINT"
 
 FAILPOINTS = (
     "lock.taken",
+    "staging.sweep",
+    "staging.swept",
     "staging.folder",
     "staging.locked",
     "staging.ready",

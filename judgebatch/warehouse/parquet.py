@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from judgebatch.contracts.table import Table, conform, schema_of
 from judgebatch.errors import WarehouseDamagedError
 from judgebatch.warehouse.content import ContentDigest
+from judgebatch.warehouse.durable import writing
 from judgebatch.warehouse.failpoints import failpoint
 
 GROUP_ROWS = 125_000
@@ -204,9 +205,11 @@ def write_table(
         A frame has not the table's columns.
     ValueError
         A number is NaN or infinite, or a null stands where the contract has none.
+    WarehouseWriteError
+        There is no room or no permission.
     """
     batches = [rows] if isinstance(rows, pl.DataFrame) else rows
-    with TableWriter(path, table) as writer:
+    with writing(f"table {table.name}", path), TableWriter(path, table) as writer:
         for given in batches:
             if isinstance(given, pl.DataFrame):
                 for batch in record_batches(given, table):

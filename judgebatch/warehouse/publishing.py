@@ -1,5 +1,6 @@
 """Views: derived from the run log, replaced by rename, made again when the log grew meanwhile."""
 
+import errno
 import re
 import shutil
 from pathlib import Path
@@ -11,13 +12,13 @@ from judgebatch import __version__
 from judgebatch.warehouse.durable import (
     fsync_file,
     replace,
-    sweep_abandoned,
     temporary_beside,
     writing,
 )
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import Layout
 from judgebatch.warehouse.runlog import committed_numbers
+from judgebatch.warehouse.staging import sweep_dead
 from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.view_sql import view_statements
 
@@ -29,12 +30,14 @@ _HEADER = """\
 -- Paths are relative: start DuckDB inside the warehouse folder (duckdb -init views/views.sql).
 -- run {run}, judgebatch {version}
 """
+_CONSEQUENCE = "All committed runs are as they were; the next run makes the views anew."
 _MADE_BY = re.compile(rb"^-- run [0-9]+, judgebatch (?P<version>[0-9][0-9a-z.]*)$", re.MULTILINE)
 
 
 def publish(warehouse: Warehouse) -> None:
     """Make ``views/views.sql`` and ``views/judgebatch.duckdb`` for the newest run.
 
+    Also removes what dead runs left, so that a repeated run finishes all that a killed one began.
     ``views.sql`` names files relative to the warehouse, ``judgebatch.duckdb`` by absolute path:
     after the folder was moved, the next call makes it right again.
 
@@ -44,9 +47,9 @@ def publish(warehouse: Warehouse) -> None:
         There is no room or no permission; the runs themselves are not touched.
     """
     layout = warehouse.layout
-    with writing("views", layout.views):
+    with writing("views", layout.views, _CONSEQUENCE):
         layout.views.mkdir(exist_ok=True)
-        sweep_abandoned(layout.views)
+        sweep_dead(layout)
         while True:
             run = _newest(layout)
             _publish_once(layout, run)
@@ -61,7 +64,10 @@ def _publish_once(layout: Layout, run: int) -> None:
         failpoint("views.database")
         with TemporaryDirectory() as folder:
             made = Path(folder) / database.name
-            _make_database(layout, made)
+            try:
+                _make_database(layout, made)
+            except duckdb.IOException as error:
+                raise OSError(errno.EIO, str(error), str(made)) from error
             shutil.copyfile(made, temporary)
         fsync_file(temporary)
         failpoint("views.rename")

@@ -1,6 +1,6 @@
 """Settings and policy texts: each file is named by the hash of what it holds."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from judgebatch.warehouse.durable import sha256_of
@@ -12,7 +12,7 @@ from judgebatch.warehouse.manifest import Manifest
 def settings_findings(layout: Layout, manifests: Sequence[Manifest]) -> Iterator[Finding]:
     """Yield texts that are not what their name says, and texts that a run names and are gone."""
     there = set()
-    for path in stored(layout):
+    for path in _stored(layout):
         there.add(path.stem)
         try:
             sound = sha256_of(path) == path.stem and not path.is_symlink()
@@ -25,7 +25,7 @@ def settings_findings(layout: Layout, manifests: Sequence[Manifest]) -> Iterator
                 "Restore it from a backup; no table depends on it.",
             )
     for manifest in manifests:
-        for name in sorted(named_by([manifest]) - there):
+        for name in sorted(_named_by(manifest) - there):
             yield Finding(
                 f"{layout.settings.name}/{name}",
                 f"is missing, although run {manifest.number} used it",
@@ -33,18 +33,13 @@ def settings_findings(layout: Layout, manifests: Sequence[Manifest]) -> Iterator
             )
 
 
-def stored(layout: Layout) -> list[Path]:
+def _stored(layout: Layout) -> list[Path]:
     """Return the files of the settings folder, temporary ones apart."""
     if not layout.settings.is_dir():
         return []
     return sorted(path for path in layout.settings.iterdir() if not path.name.startswith("."))
 
 
-def named_by(manifests: Iterable[Manifest]) -> set[str]:
-    """Return the hashes of all texts that runs used."""
-    names: set[str] = set()
-    for manifest in manifests:
-        names.update(manifest.texts.values())
-        if manifest.settings is not None:
-            names.add(manifest.settings)
-    return names
+def _named_by(manifest: Manifest) -> set[str]:
+    settings = () if manifest.settings is None else (manifest.settings,)
+    return {*manifest.texts.values(), *settings}

@@ -31,6 +31,7 @@ from judgebatch.warehouse.durable import (
     fsync_folder,
     link_or_copy,
     sha256_of,
+    sweep_abandoned,
     write_error,
     writing,
 )
@@ -322,12 +323,13 @@ def dead_staging(layout: Layout) -> list[Path]:
     ]
 
 
-def sweep_staging(layout: Layout) -> list[Path]:
-    """Remove the staging folders that nobody is working in, and return them.
+def sweep_dead(layout: Layout) -> None:
+    """Remove what dead runs left: staging folders that nobody works in, temporary files.
 
     Lock first, then read the run log: a writer between its steps is never mistaken for dead.
     """
-    swept = []
+    for folder in (layout.root, layout.settings, layout.views):
+        sweep_abandoned(folder)
     for folder, number in _staged(layout):
         try:
             lock = FileLock.take(folder / _LOCK)
@@ -336,11 +338,11 @@ def sweep_staging(layout: Layout) -> list[Path]:
         committed = committed_numbers(layout)
         overtaken = bool(committed) and number <= committed[-1]
         if overtaken or (lock is not None and lock.works and lock.still_there()):
+            failpoint("staging.sweep")
             shutil.rmtree(folder, ignore_errors=True)
-            swept.append(folder)
+            failpoint("staging.swept")
         if lock is not None:
             lock.release()
-    return swept
 
 
 def _staged(layout: Layout) -> list[tuple[Path, int]]:

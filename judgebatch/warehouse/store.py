@@ -19,7 +19,6 @@ from judgebatch.warehouse.durable import (
     create_once,
     fsync_folder,
     sha256_of,
-    sweep_abandoned,
     writing,
 )
 from judgebatch.warehouse.failpoints import failpoint
@@ -27,7 +26,7 @@ from judgebatch.warehouse.layout import STATE, Layout
 from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.runlog import RunLog, committed_numbers
 from judgebatch.warehouse.sharding import MAX_SHARDS, shard_of
-from judgebatch.warehouse.staging import Staging, sweep_staging
+from judgebatch.warehouse.staging import Staging, sweep_dead
 
 FORMAT = 1
 """Version of the warehouse's layout."""
@@ -95,9 +94,7 @@ class Warehouse:
             try:
                 writer.write(_introduction())
                 failpoint("lock.taken")
-                sweep_staging(layout)
-                sweep_abandoned(layout.root)
-                sweep_abandoned(layout.settings)
+                sweep_dead(layout)
                 return Staging(layout, writer, self.runs(), kind, as_of)
             except BaseException:
                 writer.release()

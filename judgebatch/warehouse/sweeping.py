@@ -5,8 +5,8 @@ from pathlib import Path
 
 from judgebatch.errors import WarehouseConflictError
 from judgebatch.warehouse.durable import abandoned, writing
+from judgebatch.warehouse.layout import Layout
 from judgebatch.warehouse.locks import FileLock
-from judgebatch.warehouse.settings_store import named_by, stored
 from judgebatch.warehouse.staging import dead_staging
 from judgebatch.warehouse.store import Warehouse
 
@@ -14,19 +14,21 @@ from judgebatch.warehouse.store import Warehouse
 def rubbish(warehouse: Warehouse) -> list[tuple[Path, str]]:
     """Return what could be removed, each with why; changes nothing.
 
-    Staging folders of dead runs, temporary files of dead processes, and settings texts that no
-    run names. Committed runs are never rubbish.
+    Staging folders of dead runs and temporary files of dead processes. Committed runs are never
+    rubbish, nor are settings texts: the run that will name one may only have begun.
     """
     layout = warehouse.layout
-    found = [(path, "a run that died before its commit") for path in dead_staging(layout)]
+    staged = dead_staging(layout)
+    if FileLock.is_held(layout.lock):
+        # A run is at work, which has swept what it found: what is left is its own.
+        staged = []
+    return _listed(layout, [folder for folder in staged if folder.exists()])
+
+
+def _listed(layout: Layout, staged: list[Path]) -> list[tuple[Path, str]]:
+    found = [(path, "a run that died before its commit") for path in staged]
     for folder in (layout.root, layout.settings, layout.views):
         found += [(path, "a temporary file of a dead process") for path in abandoned(folder)]
-    named = named_by(warehouse.runs())
-    found += [
-        (path, "a settings text that no run names")
-        for path in stored(layout)
-        if path.stem not in named
-    ]
     return found
 
 
@@ -47,7 +49,7 @@ def sweep(warehouse: Warehouse) -> list[tuple[Path, str]]:
                 f"{warehouse.path} is being written. Nothing was removed; wait for the run to end."
             )
         with lock:
-            found = rubbish(warehouse)
+            found = _listed(warehouse.layout, dead_staging(warehouse.layout))
             for path, _ in found:
                 if path.is_dir():
                     shutil.rmtree(path)
