@@ -140,7 +140,7 @@ def run(
             _publish(opened, answer.run, started)
         number = answer.run.number if answer.run else None
         return RunReport(as_of, published=False, message=answer.message, run=number)
-    with opened.warehouse.begin(kind, as_of) as staging:
+    with opened.warehouse.begin(kind, as_of, opened.log) as staging:
         check_files(opened.warehouse, staging.parent)
         clock = Clock(staging.number, as_of, opened.log.last_as_of)
         ingested = _ingest(opened, staging, mapper, progress)
@@ -148,7 +148,7 @@ def run(
         if strict:
             _refuse_quarantined(shards, ingested)
         manifest = _commit(opened, staging, shards, ingested, progress)
-    _publish(opened, manifest, started)
+        _publish(opened, manifest, started)
     return RunReport(
         as_of,
         published=True,

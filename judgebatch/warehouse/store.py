@@ -73,13 +73,23 @@ class Warehouse:
         """Return the shard (Int64) of each tenant."""
         return shard_of(tenant_ids, self.n_shards)
 
-    def begin(self, kind: RunKind, as_of: datetime) -> Staging:
+    def begin(self, kind: RunKind, as_of: datetime, seen: RunLog | None = None) -> Staging:
         """Start a run: lock the warehouse, sweep what dead runs left, make a staging folder.
+
+        Publish inside the ``with`` block, after the commit: then nobody who sees the lock free
+        sees views that are older than the log.
+
+        Parameters
+        ----------
+        kind, as_of
+            What the run does, and its logical time.
+        seen
+            The log that the caller decided by: the run is refused if it grew since.
 
         Raises
         ------
         WarehouseConflictError
-            Another process is writing this warehouse.
+            Another process is writing this warehouse, or committed a run since ``seen``.
         WarehouseWriteError
             There is no room or no permission.
         """
@@ -95,7 +105,13 @@ class Warehouse:
                 writer.write(_introduction())
                 failpoint("lock.taken")
                 sweep_dead(layout)
-                return Staging(layout, writer, self.runs(), kind, as_of)
+                log = self.runs()
+                if seen is not None and seen.newest != log.newest:
+                    raise WarehouseConflictError(
+                        f"run {log.newest} of {self.path} was committed by somebody else while "
+                        "this run was being prepared. Nothing was done; run again to build on it."
+                    )
+                return Staging(layout, writer, log, kind, as_of)
             except BaseException:
                 writer.release()
                 raise

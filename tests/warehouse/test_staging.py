@@ -63,6 +63,15 @@ def test_a_second_writer_is_told_who_writes(warehouse: Warehouse) -> None:
         assert run.number == 1
 
 
+def test_a_run_decided_by_an_older_log_is_refused(warehouse: Warehouse) -> None:
+    seen = warehouse.runs()
+    run_night(warehouse)
+    with pytest.raises(WarehouseConflictError, match="run 1 of .* was committed by somebody else"):
+        warehouse.begin(GRADING, as_of(2), seen)
+    with warehouse.begin(GRADING, as_of(2), warehouse.runs()) as run:
+        assert run.number == 2
+
+
 def test_runs_are_numbered_without_a_gap(warehouse: Warehouse) -> None:
     with warehouse.begin(GRADING, as_of(1)):
         pass
