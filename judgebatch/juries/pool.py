@@ -175,9 +175,9 @@ class Pool:
         return pl.concat([lane, stand_in.alias("reasoning")], rechunk=True).gather(choice)
 
     def texts(self, column: str) -> pl.Series:
-        """Return the (m,) texts of a nullable column; null for the two constants."""
+        """Return the (m,) texts of a nullable column; null where the judge gave none."""
         given = self.frame[column]
-        if self._broken is not None and column == "label":
+        if self._broken is not None:
             given = pl.DataFrame({"given": given, "broken": self._broken}).select(
                 pl.when("broken").then(None).otherwise("given").alias(column)
             )[column]

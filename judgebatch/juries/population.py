@@ -190,7 +190,7 @@ class Population:
         empty = self.eligible_count == 0
         out.status[empty] = ABSTAIN
         out.evidence[empty] = Evidence.COMMON
-        if self.reduction.excludes:
+        if self.reduction.excludes and self.seats:
             out.status[empty & (self.exclusion_count == self.seats)] = NOT_APPLICABLE
 
         exited = self.exited
