@@ -1,0 +1,225 @@
+"""Policies over columns, against Polars and against the scalar evaluator.
+
+    python benchmarks/policies.py [EPISODES]
+
+For policies of 1, 3 and 10 rules: evaluation without details against a bare Polars join,
+comparison and group_by over the same answers (goal: 3 times); the scalar evaluator, over answers
+already built, against evaluation with details (goal: 10 times); and the peak of memory, answers
+included, against the answers (goal: 3 times). CPU seconds, the median of three; the order of rows
+at its two extremes.
+"""
+
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from judgebatch import policies as p
+from judgebatch.policies.columnar import evaluate_policies
+from judgebatch.policies.columns import DISTRIBUTION
+
+KINDS = ("noul", "choice", "score", "level")
+LABELS = ("yes", "no", "maybe")
+LEVELS = 5
+SCALAR_SAMPLE = 20_000
+REPEATS = 3
+
+
+def corpus(episodes: int, rules: int) -> tuple[pl.DataFrame, p.ValidatedPolicy]:
+    """Return answers to every question of every episode, and a policy over them."""
+    rng = np.random.default_rng(1)
+    number = pl.Series("episode", np.arange(episodes))
+    shared = pl.select(
+        pl.format("tenant-{}", number % 20).alias("tenant_id"),
+        pl.format("episode-{}", number.cast(pl.String).str.zfill(8)).alias("episode_id"),
+    )
+    frames, made, questions = [], [], {}
+    for place in range(rules):
+        name, kind = f"question_{place}", KINDS[place % len(KINDS)]
+        rule, question, columns = _answers(rng, name, kind, episodes)
+        made.append(rule)
+        questions[name] = question
+        frames.append(_complete(shared, name, "score" if kind == "level" else kind, columns))
+    return pl.concat(frames, rechunk=True), p.validate_policy(p.Policy(made), questions)
+
+
+def _answers(
+    rng: np.random.Generator, name: str, kind: str, episodes: int
+) -> tuple[p.Rule, p.Question, dict[str, pl.Series]]:
+    if kind == "noul":
+        columns = {"probability": pl.Series(rng.random(episodes))}
+        return p.NoulRule(name, 0.2, 0.9), p.Noul(), columns
+    columns = {"confidence": pl.Series(rng.random(episodes))}
+    if kind == "choice":
+        columns["choice"] = pl.Series(np.array(LABELS)[rng.integers(0, len(LABELS), episodes)])
+        labels = p.Choice(criteria=dict.fromkeys(LABELS, ""))
+        return p.ChoiceRule(name, "yes", 0.3), labels, columns
+    weights = rng.random((episodes, LEVELS))
+    weights /= weights.sum(axis=1, keepdims=True)
+    columns["score"] = pl.Series(weights @ np.arange(float(LEVELS)))
+    entries = pl.DataFrame(
+        {"level": np.tile(np.arange(LEVELS), episodes), "probability": weights.ravel()}
+    )
+    columns["probabilities"] = entries.to_struct().reshape((episodes, LEVELS)).arr.to_list()
+    scale = p.Score(criteria=["level"] * LEVELS)
+    if kind == "level":
+        return p.ScoreRule(name, level=2, min_confidence=0.1), scale, columns
+    return p.ScoreRule(name, 1, 3, 0.2), scale, columns
+
+
+def _complete(
+    shared: pl.DataFrame, question: str, kind: str, columns: dict[str, pl.Series]
+) -> pl.DataFrame:
+    dtypes = {
+        "probability": pl.Float64(),
+        "choice": pl.String(),
+        "confidence": pl.Float64(),
+        "score": pl.Float64(),
+        "probabilities": DISTRIBUTION,
+    }
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in dtypes.items()]
+    return shared.select(
+        pl.all(),
+        pl.lit(question).alias("question"),
+        pl.lit(kind).alias("answer_type"),
+        *(
+            pl.lit(columns[name.meta.output_name()]).alias(name.meta.output_name())
+            if name.meta.output_name() in columns
+            else name
+            for name in missing
+        ),
+    )
+
+
+def bare(answers: pl.DataFrame, policy: p.ValidatedPolicy) -> pl.DataFrame:
+    """Join thresholds to answers, compare, and conjoin by episode: no checks, no reports."""
+    rules = pl.DataFrame(
+        [
+            {
+                "question": rule.name,
+                "minimum": getattr(rule, "minimum", None),
+                "maximum": getattr(rule, "maximum", None),
+                "label": getattr(rule, "choice", None),
+                "least": getattr(rule, "min_confidence", None),
+            }
+            for rule in policy.policy.rules
+        ],
+        schema={
+            "question": pl.String,
+            "minimum": pl.Float64,
+            "maximum": pl.Float64,
+            "label": pl.String,
+            "least": pl.Float64,
+        },
+    )
+    value = pl.coalesce("probability", "score")
+    met = (
+        (pl.col("minimum").is_null() | (value >= pl.col("minimum")))
+        & (pl.col("maximum").is_null() | (value <= pl.col("maximum")))
+        & (pl.col("label").is_null() | (pl.col("choice") == pl.col("label")))
+        & (pl.col("least").is_null() | (pl.col("confidence") >= pl.col("least")))
+    )
+    return (
+        answers.lazy()
+        .join(rules.lazy(), on="question")
+        .with_columns(met=met)
+        .group_by("tenant_id", "episode_id")
+        .agg(pl.col("met").all())
+        .collect()
+    )
+
+
+def scalar_seconds(answers: pl.DataFrame, policy: p.ValidatedPolicy, episodes: int) -> float:
+    """Return what the scalar evaluator would need, from a sample; building answers is free."""
+    wanted = answers["episode_id"].unique().sort().head(SCALAR_SAMPLE)
+    built: dict[str, dict[str, Any]] = {}
+    for row in answers.filter(pl.col("episode_id").is_in(wanted.implode())).to_dicts():
+        built.setdefault(row["episode_id"], {})[row["question"]] = _scalar(row)
+
+    def work() -> None:
+        for one in built.values():
+            p.evaluate_policy(policy, one)
+
+    return cpu_seconds(work) / len(built) * episodes
+
+
+def _scalar(row: dict[str, Any]) -> p.Answer:
+    if row["answer_type"] == "noul":
+        return p.NoulAnswer(row["probability"])
+    if row["answer_type"] == "choice":
+        return p.ChoiceAnswer(row["choice"], row["confidence"])
+    levels = {entry["level"]: entry["probability"] for entry in row["probabilities"]}
+    return p.ScoreAnswer(row["score"], row["confidence"], levels)
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Return the CPU seconds of all threads, the median of several."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def extra_memory(work: Callable[[], object]) -> int:
+    """Return by how many bytes the process grows at most while ``work`` runs."""
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    before = peak = resident()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.002):
+            peak = max(peak, resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    kept = work()
+    peak = max(peak, resident())
+    done.set()
+    watcher.join()
+    del kept
+    return peak - before
+
+
+def measured(answers: pl.DataFrame, policy: p.ValidatedPolicy, episodes: int) -> list[float]:
+    """Return the figures of one line."""
+
+    def evaluate(*, details: bool) -> object:
+        return evaluate_policies(answers, {"p": policy}, details=details)
+
+    size = answers.estimated_size()
+    memory = (size + extra_memory(partial(evaluate, details=True))) / size
+    yardstick = cpu_seconds(lambda: bare(answers, policy))
+    plain = cpu_seconds(partial(evaluate, details=False))
+    full = cpu_seconds(partial(evaluate, details=True))
+    scalar = scalar_seconds(answers, policy, episodes)
+    return [yardstick, plain, plain / yardstick, scalar, full, scalar / full, memory]
+
+
+def main() -> None:
+    episodes = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    print(f"{episodes:,} episodes, Polars {pl.__version__}, {pl.thread_pool_size()} threads")
+    heads = ("bare s", "plain s", "ratio", "scalar s", "details s", "ratio", "memory")
+    print(f"{'rules':5} {'rows':8}", *(f"{head:>9}" for head in heads))
+    for rules in (1, 3, 10):
+        answers, policy = corpus(episodes, rules)
+        shuffled = answers.sample(fraction=1.0, shuffle=True, seed=1)
+        for order, rows in (("sorted", answers), ("shuffled", shuffled)):
+            figures = measured(rows, policy, episodes)
+            print(f"{rules:5} {order:8}", *(f"{figure:9.2f}" for figure in figures), flush=True)
+
+
+if __name__ == "__main__":
+    main()
