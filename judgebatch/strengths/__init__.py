@@ -6,5 +6,16 @@ Pure numerics: frames and arrays in, frames and arrays out.
 from judgebatch.strengths.elementary import expit
 from judgebatch.strengths.fit import FittedGroups, fit_groups
 from judgebatch.strengths.relative import RelativeScores, relative_interval
+from judgebatch.strengths.sequential import Decisions, SequentialTest, decide, decision_of
 
-__all__ = ["FittedGroups", "RelativeScores", "expit", "fit_groups", "relative_interval"]
+__all__ = [
+    "Decisions",
+    "FittedGroups",
+    "RelativeScores",
+    "SequentialTest",
+    "decide",
+    "decision_of",
+    "expit",
+    "fit_groups",
+    "relative_interval",
+]

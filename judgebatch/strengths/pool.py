@@ -46,7 +46,9 @@ class Pool:
         draws = 0.5 * self.ties if davidson else 0.0
         wins, losses = self.low_wins + draws, self.high_wins + draws
         odds = log(self.links.net(wins, losses) / self.links.net(losses, wins))
-        self.parameters: Floats = np.concatenate([self.items.centre(odds), np.full(n_groups, LOG_HALF)])
+        self.parameters: Floats = np.concatenate(
+            [self.items.centre(odds), np.full(n_groups, LOG_HALF)]
+        )
         self.gradient = np.zeros_like(self.parameters)
         self.step = np.zeros_like(self.parameters)
         self.weights = np.empty(self.low.size)
