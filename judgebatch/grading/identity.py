@@ -5,11 +5,23 @@ that a sorted array of them can be searched without reading strings.
 """
 
 from collections.abc import Sequence
+from threading import local
 
 import duckdb
 import polars as pl
 
 HALVES = ("high", "low")
+
+
+_engines = local()
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """Return this thread's engine: starting one costs more than hashing a small frame."""
+    if not hasattr(_engines, "connection"):
+        _engines.connection = duckdb.connect()
+    connection: duckdb.DuckDBPyConnection = _engines.connection
+    return connection
 
 
 def _encoded(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
@@ -48,11 +60,12 @@ def fingerprints(frame: pl.DataFrame, columns: Sequence[str], prefix: str) -> pl
     if frame.is_empty():
         return pl.DataFrame(schema=dict.fromkeys(names, pl.Int64))
     rows, terms = _encoded(frame, columns)
-    with duckdb.connect() as connection:
-        connection.register("fingerprinted", rows.to_arrow())
-        hexes: pl.DataFrame = connection.sql(
-            f"SELECT sha256({' || '.join(terms)}) AS hex FROM fingerprinted"  # noqa: S608 - own names
-        ).pl()
+    connection = _connection()
+    connection.register("fingerprinted", rows.to_arrow())
+    hexes: pl.DataFrame = connection.sql(
+        f"SELECT sha256({' || '.join(terms)}) AS hex FROM fingerprinted"  # noqa: S608 - own names
+    ).pl()
+    connection.unregister("fingerprinted")
     digest = pl.col("hex").str.slice(0, 32).str.decode("hex")
     return hexes.select(
         digest.bin.slice(8 * place, 8).bin.reinterpret(dtype=pl.Int64, endianness="big").alias(name)

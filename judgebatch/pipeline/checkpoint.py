@@ -37,6 +37,13 @@ class Checkpoint:
             return empty(table)
         return conform(pl.read_parquet(path, hive_partitioning=False), table)
 
+    def files(self) -> list[str]:
+        """Return every file of the shard, relative to its folder."""
+        if self.folder is None:
+            return []
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        return sorted(path.relative_to(self.folder).as_posix() for path in files)
+
     def identities(self, table: type[Table]) -> Identities:
         """Open the known identities."""
         folder = None if self.folder is None else self.folder / table.name
@@ -61,9 +68,19 @@ def check_files(warehouse: Warehouse, parent: Manifest | None) -> None:
             )
 
 
-def write_state(state: ShardState, folder: Path) -> None:
-    """Write a shard's state; tables without rows are left out."""
+def write_state(state: ShardState, before: ShardState, folder: Path) -> list[str]:
+    """Write a shard's state; return the files that did not change and are to be carried over.
+
+    Tables without rows are left out.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for table, frame in zip(STATE_TABLES, state, strict=True):
-        if not frame.is_empty():
-            write_table(folder / f"{table.name}.parquet", table, frame)
+    unchanged = []
+    for table, frame, old in zip(STATE_TABLES, state, before, strict=True):
+        name = f"{table.name}.parquet"
+        if frame.is_empty():
+            continue
+        if frame.equals(old, null_equal=True):
+            unchanged.append(name)
+        else:
+            write_table(folder / name, table, frame)
+    return unchanged

@@ -16,6 +16,7 @@ from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.night import Flow, Night, grade
 from judgebatch.grading.publication import quarantine
+from judgebatch.grading.state import ShardState
 from judgebatch.pipeline import tenants
 from judgebatch.pipeline.checkpoint import Checkpoint, shard_folder, write_state
 from judgebatch.pipeline.policy_plan import PolicyPlan
@@ -28,7 +29,7 @@ from judgebatch.pipeline.shard_policies import (
     write_policy_state,
 )
 from judgebatch.pipeline.texts import ShardTexts
-from judgebatch.policies.night import PolicyNight
+from judgebatch.policies.night import PolicyNight, PolicyState
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import TieModel
 from judgebatch.warehouse import Pieces
@@ -76,9 +77,11 @@ class ShardGraded:
 def grade_shard(task: ShardTask) -> ShardGraded:
     """Grade one shard and write its pieces and its checkpoint."""
     state = task.checkpoint.state()
+    policies_before = read_policy_state(task.checkpoint.folder)
+    if not task.scratch.has_rows(task.shard) and _rests(state, policies_before):
+        return _untouched(task)
     episodes = task.scratch.read(EpisodeRows, task.shard)
     rows, pieces = _verdict_rows(task, state.waiting_verdicts)
-    policies_before = read_policy_state(task.checkpoint.folder)
     answers = task.scratch.read(AnswerRows, task.shard)
     known_episodes = task.checkpoint.identities(KnownEpisodes)
     known_verdicts = task.checkpoint.identities(KnownVerdicts)
@@ -113,11 +116,15 @@ def grade_shard(task: ShardTask) -> ShardGraded:
         .sort(WaitingVerdicts.order)
     )
     folder = task.state_dir / shard_folder(task.shard)
-    write_state(night.state._replace(waiting_verdicts=conform(waiting, WaitingVerdicts)), folder)
-    carried = [
-        *known_episodes.with_new(night.known_episodes, folder / KnownEpisodes.name, task.clock.run),
-        *known_verdicts.with_new(night.known_verdicts, folder / KnownVerdicts.name, task.clock.run),
-    ]
+    after = night.state._replace(waiting_verdicts=conform(waiting, WaitingVerdicts))
+    carried = write_state(after, state, folder)
+    for identities, new in (
+        (known_episodes, night.known_episodes),
+        (known_verdicts, night.known_verdicts),
+    ):
+        name = identities.table.name
+        kept = identities.with_new(new, folder / name, task.clock.run)
+        carried += [f"{name}/{path.name}" for path in kept]
     texts.readings.finish()
     policies = judge_policies(
         answers,
@@ -147,11 +154,45 @@ def grade_shard(task: ShardTask) -> ShardGraded:
             "episodes": night.state.pending_episodes.height,
             "verdicts": waiting["considered_at"].null_count(),
         },
-        carried=tuple(
-            f"{shard_folder(task.shard)}/{path.parent.name}/{path.name}" for path in carried
-        ),
+        carried=_inside(task.shard, carried),
         fit_failed=night.fit_failed,
     )
+
+
+def _rests(state: ShardState, policies: PolicyState) -> bool:
+    """Return whether nothing can happen to a shard without new rows."""
+    open_state = (
+        state.pending_episodes,
+        state.waiting_verdicts,
+        state.active_episodes,
+        state.open_groups,
+        state.awaiting_comparisons,
+        policies.held,
+        policies.awaiting,
+    )
+    return all(frame.is_empty() for frame in open_state)
+
+
+def _untouched(task: ShardTask) -> ShardGraded:
+    """Return what becomes of a shard without rows, whose checkpoint is carried over whole."""
+    nothing = Flow(0, 0, 0, 0, {}, 0)
+    return ShardGraded(
+        shard=task.shard,
+        flows=dict.fromkeys(("episodes", "verdicts", "comparisons", "answers"), nothing),
+        graded={},
+        ungraded={},
+        quarantined={},
+        quarantined_by_file={},
+        policies={},
+        waits={},
+        pending={},
+        carried=_inside(task.shard, task.checkpoint.files()),
+        fit_failed=0,
+    )
+
+
+def _inside(shard: int, files: list[str]) -> tuple[str, ...]:
+    return tuple(f"{shard_folder(shard)}/{name}" for name in files)
 
 
 def _verdict_rows(
@@ -197,7 +238,7 @@ def _publish(task: ShardTask, night: Night, policies: PolicyNight) -> pl.DataFra
 
 
 def _policy_counts(counts: pl.DataFrame) -> dict[str, dict[str, int]]:
-    outcomes = ("passed", "unmet", "not_evaluated")
+    outcomes = ("met", "unmet", "not_evaluated")
     totals = counts.group_by("policy").agg(pl.col(outcomes).sum()).sort("policy")
     return {
         policy: {outcome: int(totals[outcome][at]) for outcome in outcomes}
