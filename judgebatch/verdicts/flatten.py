@@ -171,12 +171,12 @@ class Flat:
 
     def _add_tier(self, node: int, body: Object, tier: str, attempts: list[Json]) -> None:
         """Append what a decision for a tier needs; its attempts are the newest nodes."""
-        self.decisions.add_print(node, body.get("aggregated"))
+        aggregate = body.get("aggregated")
         for at, entry in enumerate(attempts, len(self.nodes.row) - len(attempts)):
             if type(entry) is dict and entry.get("name") == tier:
                 verdict = entry.get("verdict")
                 if type(verdict) is dict:
-                    self.decisions.add_tier(at, verdict)
+                    self.decisions.add_tier(at, verdict, aggregate)
 
     def _add_nodes(self, parent: int, count: int, origin: int, level: int) -> range:
         first = len(self.nodes.row)

@@ -39,8 +39,8 @@ class Column(NamedTuple):
         return nulls(self.values) & ~self.wrong
 
 
-Reader = Callable[[list[Json]], tuple[pl.Series, list[int]]]
-"""Reads members into a column; also returns where they have another type."""
+Repair = Callable[[list[Json]], list[Json]]
+"""Reads members one by one: None where one does not have the type."""
 
 
 class Members:
@@ -63,8 +63,17 @@ class Pool:
     Decoded values live for one chunk only, and a chunk costs one conversion, not one per column.
     """
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(
+        self,
+        dtype: pl.DataType,
+        types: frozenset[type],
+        repair: Repair,
+        limits: tuple[int, int] | None = None,
+    ) -> None:
+        self._dtype = dtype
+        self._types = types
+        self._repair = repair
+        self._limits = limits
         self._columns: list[Members] = []
         self.parts: list[pl.Series] = []
         self.wrong: list[list[int]] = []
@@ -77,16 +86,49 @@ class Pool:
 
     def seal(self) -> None:
         """Read what is pending."""
+        pending = [column for column in self._columns if column.pending]
+        if not pending:
+            return
         joined: list[Json] = []
-        for column in self._columns:
-            if column.pending:
-                column.spans.append((len(self.parts), len(joined), len(column.pending)))
+        wrong: list[int] = []
+        for column in pending:
+            column.spans.append((len(self.parts), len(joined), len(column.pending)))
+            if self._types.issuperset(map(type, column.pending)):
                 joined += column.pending
-                column.pending = []
-        if joined:
-            values, wrong = self._reader(joined)
-            self.parts.append(values)
-            self.wrong.append(wrong)
+            else:
+                joined += self._repaired(column.pending, len(joined), wrong)
+        values = self._converted(joined)
+        if values is None:
+            joined, wrong = [], []
+            for column in pending:
+                joined += self._repaired(column.pending, len(joined), wrong)
+            values = pl.Series(joined, dtype=self._dtype)
+        for column in pending:
+            column.pending = []
+        self.parts.append(values)
+        self.wrong.append(wrong)
+
+    def _converted(self, members: list[Json]) -> pl.Series | None:
+        """Return members of the right types as a column, or None if one is out of range."""
+        if self._limits is None:
+            return pl.Series(members, dtype=self._dtype)
+        try:
+            values = pl.Series(members, dtype=self._dtype)
+        except TypeError:
+            return None  # beyond 64 bits
+        low, high = self._limits
+        least, most = values.min(), values.max()
+        inside = least is None or most is None or (least >= low and most <= high)  # type: ignore[operator]
+        return values if inside else None
+
+    def _repaired(self, members: list[Json], first: int, wrong: list[int]) -> list[Json]:
+        read = self._repair(members)
+        wrong += [
+            at
+            for at, (member, value) in enumerate(zip(members, read, strict=True), first)
+            if value is None and member is not None
+        ]
+        return read
 
     def read(self, columns: Sequence[Members]) -> Column:
         """Return columns of this pool, one after the other."""
@@ -99,7 +141,7 @@ class Pool:
         mask = np.zeros(size, dtype=np.bool_)
         if wrong:
             mask[wrong] = True
-        return Column(pl.concat(slices) if slices else self._reader([])[0], mask)
+        return Column(pl.concat(slices) if slices else pl.Series([], dtype=self._dtype), mask)
 
     def _wrong_in(self, part: int, offset: int, length: int) -> list[int]:
         found = self.wrong[part]
@@ -110,16 +152,20 @@ class Pools:
     """One pool per type."""
 
     def __init__(self) -> None:
-        self.text = Pool(text)
-        self.number = Pool(number)
-        self.count = Pool(count)
-        self.position = Pool(position)
-        self.long = Pool(long)
-        self.truth = Pool(truth)
+        self.text = Pool(pl.String(), _TEXTS, _texts)
+        self.number = Pool(pl.Float64(), _NUMBERS, _numbers)
+        """Numbers of any size as doubles; true and false are none."""
+        self.count = Pool(pl.Int64(), _INTEGERS, _counts, (-COUNT_LIMIT, COUNT_LIMIT))
+        """Numbers that are whole by value (2.0 is 2) and fit the format's counts."""
+        self.position = Pool(pl.Int64(), _INTEGERS, _positions, (_INT_MIN, _INT_MAX))
+        """Numbers truncated towards zero and clamped to 32 bits."""
+        self.long = Pool(pl.Int64(), _INTEGERS, _longs, (LONG_MIN, LONG_MAX))
+        self.truth = Pool(pl.Boolean(), _TRUTHS, _truths)
+        self._all = (self.text, self.number, self.count, self.position, self.long, self.truth)
 
     def seal(self) -> None:
         """Read what is pending in all of them."""
-        for pool in (self.text, self.number, self.count, self.position, self.long, self.truth):
+        for pool in self._all:
             pool.seal()
 
 
@@ -132,87 +178,43 @@ def read_all(columns: Iterable[Members]) -> Column:
 _TEXTS = frozenset({str, NoneType})
 _NUMBERS = frozenset({float, NoneType})
 _INTEGERS = frozenset({int, NoneType})
+_TRUTHS = frozenset({bool, NoneType})
 
 
-def text(members: list[Json]) -> tuple[pl.Series, list[int]]:
-    """Read texts."""
-    if _TEXTS.issuperset(map(type, members)):
-        return pl.Series(members, dtype=pl.String), []
-    return _repair(members, [m if type(m) is str else None for m in members], pl.String())
+def _texts(members: list[Json]) -> list[Json]:
+    return [m if type(m) is str else None for m in members]
 
 
-def number(members: list[Json]) -> tuple[pl.Series, list[int]]:
-    """Read numbers of any size as doubles; true and false are none."""
-    if _NUMBERS.issuperset(map(type, members)):
-        return pl.Series(members, dtype=pl.Float64), []
-    read = [float(m) if type(m) is float or type(m) is int else None for m in members]
-    return _repair(members, read, pl.Float64())
+def _numbers(members: list[Json]) -> list[Json]:
+    return [float(m) if type(m) is float or type(m) is int else None for m in members]
 
 
-def count(members: list[Json]) -> tuple[pl.Series, list[int]]:
-    """Read numbers that are whole by value (2.0 is 2) and fit the format's counts."""
-    values = _integers(members, -COUNT_LIMIT, COUNT_LIMIT)
-    if values is not None:
-        return values, []
-    read = [
+def _counts(members: list[Json]) -> list[Json]:
+    return [
         int(m)
         if (type(m) is int or (type(m) is float and m.is_integer())) and abs(m) <= COUNT_LIMIT
         else None
         for m in members
     ]
-    return _repair(members, read, pl.Int64())
 
 
-def position(members: list[Json]) -> tuple[pl.Series, list[int]]:
-    """Read numbers truncated towards zero and clamped to 32 bits."""
-    return _truncated(members, _INT_MIN, _INT_MAX)
+def _positions(members: list[Json]) -> list[Json]:
+    return [clamped(m, _INT_MIN, _INT_MAX) for m in members]
 
 
-def long(members: list[Json]) -> tuple[pl.Series, list[int]]:
-    """Read numbers truncated towards zero and clamped to 64 bits."""
-    return _truncated(members, LONG_MIN, LONG_MAX)
+def _longs(members: list[Json]) -> list[Json]:
+    return [clamped(m, LONG_MIN, LONG_MAX) for m in members]
 
 
-def _integers(members: list[Json], low: int, high: int) -> pl.Series | None:
-    """Return integers as a column, or None if a member is none or one is outside the range."""
-    if not _INTEGERS.issuperset(map(type, members)):
-        return None
-    try:
-        values = pl.Series(members, dtype=pl.Int64)
-    except TypeError:
-        return None  # beyond 64 bits
-    least, most = values.min(), values.max()
-    if least is None or most is None or (least >= low and most <= high):  # type: ignore[operator]
-        return values
+def _truths(members: list[Json]) -> list[Json]:
+    return [m if type(m) is bool else None for m in members]
+
+
+def clamped(number: Json, low: int, high: int) -> int | None:
+    """Return a number truncated towards zero and clamped; None for anything else."""
+    if type(number) is int or type(number) is float:
+        return min(max(int(number), low), high)
     return None
-
-
-def _truncated(members: list[Json], low: int, high: int) -> tuple[pl.Series, list[int]]:
-    values = _integers(members, low, high)
-    if values is not None:
-        return values, []
-    read = [
-        min(max(int(m), low), high) if type(m) is int or type(m) is float else None
-        for m in members
-    ]
-    return _repair(members, read, pl.Int64())
-
-
-def truth(members: list[Json]) -> tuple[pl.Series, list[int]]:
-    """Read true and false."""
-    read = [m if type(m) is bool else None for m in members]
-    return _repair(members, read, pl.Boolean())
-
-
-def _repair(
-    members: list[Json], read: list[Json], dtype: pl.DataType
-) -> tuple[pl.Series, list[int]]:
-    wrong = [
-        at
-        for at, (member, value) in enumerate(zip(members, read, strict=True))
-        if value is None and member is not None
-    ]
-    return pl.Series(read, dtype=dtype), wrong
 
 
 def nulls(values: pl.Series) -> Mask:

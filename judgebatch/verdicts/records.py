@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import orjson
 
-from judgebatch.verdicts.canonical import canonical
-from judgebatch.verdicts.members import LONG_MAX, LONG_MIN, Index, Json, Mask, Pools
+from judgebatch.verdicts.equality import same
+from judgebatch.verdicts.members import LONG_MAX, LONG_MIN, Index, Json, Mask, Pools, clamped
 
 NOTHING: dict[str, Json] = {}
 """Stands for an object that is not there."""
@@ -230,12 +230,9 @@ class Evidence:
             n > LONG_MAX for n in counts.values()
         ):
             items = list(enumerate(counts.items()))
-            self.dropped += [(block, i, k) for i, (k, n) in items if type(n) not in {int, float}]
-            counts = {
-                k: min(max(int(n), LONG_MIN), LONG_MAX)
-                for _, (k, n) in items
-                if type(n) in {int, float}
-            }
+            self.dropped += [(block, i, k) for i, (k, n) in items if clamped(n, 0, 0) is None]
+            read = {k: clamped(n, LONG_MIN, LONG_MAX) for _, (k, n) in items}
+            counts = {k: n for k, n in read.items() if n is not None}
         self.counted.append(block)
         self.size.append(len(counts))
         self.code.pending += counts
@@ -319,11 +316,10 @@ class Decisions:
         self.kind = pools.text.column()
         self.tier = pools.text.column()
         self.basis = pools.text.column()
-        self.prints: dict[int, str | None] = {}
-        """A text per aggregate that is equal exactly for deeply equal aggregates; None: no object.
-        Held for verdicts decided by a tier and for their attempts of that name."""
+        self.unequal: list[int] = []
+        """Attempts of the tier that decided whose aggregate is not the one of their parent."""
         self.body: list[int] = []
-        """Nodes of those attempts that have a verdict, and how many individuals each has."""
+        """Such attempts with individuals that can be read, and how many each has."""
         self.size: list[int] = []
         self.individual = pools.text.column()
         """Statuses of those individuals."""
@@ -341,9 +337,16 @@ class Decisions:
         self.tier.pending += [d.get("tier") for d in decisions]
         self.basis.pending += [d.get("basis") for d in decisions]
 
-    def add_tier(self, node: int, verdict: dict[str, Json]) -> None:
-        """Append what a decision for a tier needs of the verdict in one of its attempts."""
-        self.add_print(node, verdict.get("aggregated"))
+    def add_tier(self, node: int, verdict: dict[str, Json], aggregate: Json) -> None:
+        """Append what a decision for a tier needs of the verdict in one of its attempts.
+
+        ``aggregate`` is that of the decision's own verdict; anything but an object is none.
+        """
+        own = verdict.get("aggregated")
+        if type(own) is not dict:
+            own = None
+        if not same(own, aggregate if type(aggregate) is dict else None):
+            self.unequal.append(node)
         individual = verdict.get("individual")
         if type(individual) is not list:
             named = verdict.get("individualByName")
@@ -357,11 +360,6 @@ class Decisions:
         self.body.append(node)
         self.size.append(len(individual))
         self.individual.pending += [j.get("status") for j in individual]
-
-    def add_print(self, node: int, aggregate: Json) -> None:
-        """Append an aggregate's text."""
-        if node not in self.prints:
-            self.prints[node] = canonical(aggregate) if type(aggregate) is dict else None
 
 
 def owners(owner: list[int], size: list[int]) -> tuple[Index, Index]:

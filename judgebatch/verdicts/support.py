@@ -32,7 +32,6 @@ from judgebatch.verdicts.walk import (
     UNDECIDED,
     VERDICT_MISSING,
     Walk,
-    same_aggregate,
 )
 from judgebatch.vocabulary import (
     MACHINERY_CODES,
@@ -133,16 +132,16 @@ def _check_rejections(support: _Support, attempts: Attempts) -> None:
     empty = ~support.tree.body[target]
     refute(VERDICT_MISSING, empty, 3)
     root, stop, target, reason = root[~empty], stop[~empty], target[~empty], reason[~empty]
-    unreadable = support.walk.individuals.unreadable[target]
+    unreadable = support.walk.tiers.unreadable[target]
     support.doubt(root[unreadable])
-    refute(_NONE_FAILED, ~unreadable & ~support.walk.individuals.any_fail[target], 4)
+    refute(_NONE_FAILED, ~unreadable & ~support.walk.tiers.any_fail[target], 4)
 
     own, child = support.aggregate[stop], support.aggregate[target]
     nowhere = (own < 0) | (child < 0)
     support.doubt(root[nowhere])
     root, stop, target, reason = (part[~nowhere] for part in (root, stop, target, reason))
     own, child = own[~nowhere], child[~nowhere]
-    carried = same_aggregate(support.walk.prints, stop, target)
+    carried = ~support.walk.tiers.unequal[target]
     excluded = support.judged.status_code[child] == NOT_APPLICABLE
     coded = support.judged.code[own] == CODE[ReasonCode.STAGE_FAILED]
     refute(_NOT_CARRIED, (reason == _CHILD_UNDECIDED) & ~carried, 5)

@@ -16,7 +16,7 @@ from judgebatch.verdicts.defects import Defects, Phase, Place, Rule
 from judgebatch.verdicts.flatten import ATTEMPT, Flat
 from judgebatch.verdicts.judgments import FAIL, PASS, STATUS_WORDS, STATUSES
 from judgebatch.verdicts.members import Index, Mask, Vocabulary
-from judgebatch.verdicts.records import Decisions, owners
+from judgebatch.verdicts.records import Decisions, flags, owners
 from judgebatch.verdicts.tree import Tree, pointer_step, take
 from judgebatch.vocabulary import DecisionBasis, DecisionKind, DefectKind, TierPolicy
 
@@ -67,9 +67,13 @@ _DID_NOT_STOP = Rule("basis", _INCONSISTENT, "the tier's policy does not stop at
 _CHILD_UNDECIDED = Rule("basis", _INCONSISTENT, "the tier that decided is itself undecided")
 
 
-class Individuals(NamedTuple):
-    """Per node, what the individuals of a tier's verdict say; read only where a tier decided."""
+class Tiers(NamedTuple):
+    """Per node, what the verdict of a tier says; read only where that tier decided.
 
+    ``unequal``: its aggregate is not its parent's. The others tell what its individuals say.
+    """
+
+    unequal: Mask
     unreadable: Mask
     any_fail: Mask
     all_pass: Mask
@@ -86,8 +90,7 @@ class Walk(NamedTuple):
     stop: Index
     state: Index
     match: Index
-    individuals: Individuals
-    prints: dict[int, str | None]
+    tiers: Tiers
     stage: pl.Series
     path: pl.Series
     basis: pl.Series
@@ -114,7 +117,7 @@ def walk(flat: Flat, tree: Tree, attempts: Attempts, defects: Defects) -> Walk:
     at = np.full(tree.size, -1, dtype=np.int64)
     at[flat.bodies] = np.arange(len(flat.bodies))
     match = _match(tree, attempts, state, at, tier)
-    individuals = _individuals(flat.decisions, tree.size)
+    tiers = _tiers(flat.decisions, tree.size)
 
     count = len(tree.roots)
     undetermined = np.zeros(count, dtype=np.bool_)
@@ -128,8 +131,7 @@ def walk(flat: Flat, tree: Tree, attempts: Attempts, defects: Defects) -> Walk:
         tree,
         attempts,
         state,
-        individuals,
-        flat.decisions,
+        tiers,
         undetermined,
         contradicted,
         defects,
@@ -155,8 +157,7 @@ def walk(flat: Flat, tree: Tree, attempts: Attempts, defects: Defects) -> Walk:
         stop=stop,
         state=stopped,
         match=match,
-        individuals=individuals,
-        prints=flat.decisions.prints,
+        tiers=tiers,
         stage=stage,
         path=path,
         basis=by,
@@ -216,7 +217,7 @@ def _match(tree: Tree, attempts: Attempts, state: Index, at: Index, tier: pl.Ser
     return match
 
 
-def _individuals(decisions: Decisions, size: int) -> Individuals:
+def _tiers(decisions: Decisions, size: int) -> Tiers:
     unreadable = np.zeros(size, dtype=np.bool_)
     any_fail = np.zeros(size, dtype=np.bool_)
     all_pass = np.zeros(size, dtype=np.bool_)
@@ -229,7 +230,7 @@ def _individuals(decisions: Decisions, size: int) -> Individuals:
         unreadable[owner[code == Vocabulary.ABSENT]] = True
         any_fail[owner[code == FAIL]] = True
         all_pass[owner[code != PASS]] = False
-    return Individuals(unreadable, any_fail, all_pass)
+    return Tiers(flags(size, decisions.unequal), unreadable, any_fail, all_pass)
 
 
 def _follow(tree: Tree, state: Index, match: Index) -> tuple[Index, Index, _Edges]:
@@ -286,8 +287,7 @@ def _check_edges(
     tree: Tree,
     attempts: Attempts,
     state: Index,
-    individuals: Individuals,
-    decisions: Decisions,
+    tiers: Tiers,
     undetermined: Mask,
     contradicted: Mask,
     defects: Defects,
@@ -309,20 +309,12 @@ def _check_edges(
     refute(_NOT_USED, (disposition != USED) & ~unsaid, 2)
     held = tree.body[target]
     refute(VERDICT_MISSING, ~held, 3)
-    equal = same_aggregate(decisions.prints, edges.source, target)
-    refute(_UNEQUAL, held & ~equal, 4)
-    unreadable = held & individuals.unreadable[target]
+    refute(_UNEQUAL, held & tiers.unequal[target], 4)
+    unreadable = held & tiers.unreadable[target]
     policy = POLICIES.codes(attempts.policy[pl.Series(target)])
-    went_on = ((policy == REJECT_ON_ANY_FAIL) & ~individuals.any_fail[target]) | (
-        (policy == _ACCEPT_ON_ALL_PASS) & ~individuals.all_pass[target]
+    went_on = ((policy == REJECT_ON_ANY_FAIL) & ~tiers.any_fail[target]) | (
+        (policy == _ACCEPT_ON_ALL_PASS) & ~tiers.all_pass[target]
     )
     refute(_DID_NOT_STOP, held & ~unreadable & went_on, 5)
     refute(_CHILD_UNDECIDED, held & (state[target] == UNDECIDED), 6)
     undetermined[edges.root[unsaid | unreadable]] = True
-
-
-def same_aggregate(prints: dict[int, str | None], source: Index, target: Index) -> Mask:
-    """Return where the aggregates of two nodes are deeply equal, or missing on both sides."""
-    one = pl.Series([prints.get(node) for node in source.tolist()], dtype=pl.String)
-    other = pl.Series([prints.get(node) for node in target.tolist()], dtype=pl.String)
-    return one.eq_missing(other).to_numpy()
