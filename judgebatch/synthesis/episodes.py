@@ -9,6 +9,7 @@ from judgebatch.synthesis.tenants import Ints, Tenants
 
 DAY_MS = 86_400_000
 _LATE_SHARE = 0.01
+_RARE_SHARE = 0.02
 _LATEST_MS = 20 * 3_600_000
 
 
@@ -45,9 +46,7 @@ def make_block(
     """
     tenant = np.searchsorted(tenants.cumulative_share, chance.random(count), side="right")
     tenant = np.minimum(tenant, len(tenants.names) - 1).astype(np.int64)
-    available = tenants.tasks_at_first[tenant] + tenants.tasks_per_night[tenant] * night
-    # Squaring favours low numbers: some tasks are tried often, new ones rarely.
-    task_number = np.floor(available * chance.random(count) ** 2).astype(np.int64)
+    task_number = _tasks(chance, tenants, tenant, night)
     start, end = interval_ms
     seen = start + np.sort(np.floor((end - start) * chance.random(count)).astype(np.int64))
     delay = np.floor(_LATEST_MS * chance.random(count)).astype(np.int64) + 1
@@ -66,3 +65,15 @@ def make_block(
         variant=variant.astype(np.int64),
         skill=skill,
     )
+
+
+def _tasks(chance: np.random.Generator, tenants: Tenants, tenant: Ints, night: int) -> Ints:
+    """Draw a task for each episode, numbered inside its tenant."""
+    first, later = tenants.tasks_at_first[tenant], tenants.tasks_per_night[tenant] * (night + 1)
+    luck = chance.random(len(tenant))
+    is_rare = chance.random(len(tenant)) < _RARE_SHARE
+    # Squaring favours low numbers: some tasks are tried often, new ones rarely. In tournaments the
+    # new ones are so rare that their groups stay small.
+    often = np.where(tenants.is_tournament[tenant], first, first + later) * luck * luck
+    rarely = first + later * luck
+    return np.floor(np.where(is_rare, rarely, often)).astype(np.int64)

@@ -30,6 +30,7 @@ _NAMES = (
 _EPISODES_PER_NOVEL_TASK = 25
 _EPISODES_PER_NIGHTLY_GROUP = 60
 _MOST_TASKS = 400
+_RARE_TASKS_PER_NIGHT = 2
 
 
 class Budget(NamedTuple):
@@ -43,8 +44,8 @@ class Budget(NamedTuple):
 class Tenants:
     """All tenants of a corpus; the last one is not in the settings.
 
-    ``tasks_at_first`` tasks are there on the first night, ``tasks_per_night`` more come with each
-    later one; a tenant's tasks are numbered from ``first_task`` among those of all tenants.
+    ``tasks_at_first`` tasks are there before the first night and ``tasks_per_night`` more come with
+    each; a tenant's tasks are numbered from ``first_task`` among those of all tenants.
     """
 
     names: list[str]
@@ -52,14 +53,14 @@ class Tenants:
     is_tournament: npt.NDArray[np.bool_]
     tasks_at_first: Ints
     tasks_per_night: Ints
+    tasks_in_all: Ints
     first_task: Ints
     budgets: list[Budget | None]
 
     @property
     def tasks(self) -> int:
         """How many tasks there are in all."""
-        last = self.first_task[-1] + self.tasks_at_first[-1]
-        return int(last)
+        return int(self.first_task[-1] + self.tasks_in_all[-1])
 
 
 def make_tenants(count: int, episodes: int, nights: int) -> Tenants:
@@ -72,11 +73,9 @@ def make_tenants(count: int, episodes: int, nights: int) -> Tenants:
         tournament, _EPISODES_PER_NIGHTLY_GROUP * max(1, nights), _EPISODES_PER_NOVEL_TASK
     )
     at_first = np.clip(expected // per_task, 1, _MOST_TASKS).astype(np.int64)
-    per_night = np.where(tournament, 0, np.maximum(1, at_first // 8))
-    total = at_first + per_night * (nights - 1)
+    per_night = np.where(tournament, _RARE_TASKS_PER_NIGHT, np.maximum(1, at_first // 8))
+    total = at_first + per_night * nights
     first = np.concatenate([[0], np.cumsum(total)[:-1]])
-    # The unknown tenant is last and its tasks are never more than its first ones.
-    per_night[-1] = 0
     names = [_NAMES[i] if i < len(_NAMES) else f"tenant-{i:04d}" for i in range(count)]
     return Tenants(
         names=[*names, UNKNOWN],
@@ -84,6 +83,7 @@ def make_tenants(count: int, episodes: int, nights: int) -> Tenants:
         is_tournament=tournament,
         tasks_at_first=at_first,
         tasks_per_night=per_night,
+        tasks_in_all=total.astype(np.int64),
         first_task=first.astype(np.int64),
         budgets=[_budget(i, expected[i] / nights, nights) for i in range(count)],
     )
