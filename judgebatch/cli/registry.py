@@ -30,6 +30,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("run", "run:run", "Do one night: read, grade, publish.", _START),
     Entry("synth", "synth:synth", "Write a realistic corpus to try things on.", _START),
     Entry("explain", "explain:explain", "Tell one episode's whole story.", _LOOK),
+    Entry("policy", "policy:app", "Check a policy, try it on answers, compare two.", _RULES),
     Entry("history", "history:history", "List the runs.", _LOOK),
     Entry("show", "show:show", "Show what one run did.", _LOOK),
     Entry("sql", "sql:sql", "Query the published tables with SQL.", _LOOK),

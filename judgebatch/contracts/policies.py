@@ -143,6 +143,6 @@ class PolicyCounts(_Published):
     identified_by = ("run", "tenant_id", "policy")
 
     policy = c.text("The policy's name.", key=True)
-    passed = c.count("Episodes that met every rule.")
+    met = c.count("Episodes that met every rule.")
     unmet = c.count("Episodes that did not meet a rule.")
     not_evaluated = c.count("Episodes of which a needed answer was missing or broken.")

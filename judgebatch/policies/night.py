@@ -158,10 +158,10 @@ def judge_night(
 
 
 def policy_counts(results: pl.DataFrame) -> pl.DataFrame:
-    """Return tenant_id, policy, passed, unmet and not_evaluated: counts of policy results."""
+    """Return tenant_id, policy, met, unmet and not_evaluated: counts of policy results."""
     passed = pl.col("policy_passed")
     counts = results.group_by("tenant_id", "policy").agg(
-        passed=(passed.fill_null(value=False)).sum().cast(pl.Int64),
+        met=(passed.fill_null(value=False)).sum().cast(pl.Int64),
         unmet=(~passed).fill_null(value=False).sum().cast(pl.Int64),
         not_evaluated=passed.is_null().sum().cast(pl.Int64),
     )
