@@ -23,6 +23,7 @@ class Entry(NamedTuple):
 _START = "Start here"
 _LOOK = "Look"
 _KEEP = "Keep in order"
+_RULES = "Policies and juries"
 
 ENTRIES: Sequence[Entry] = (
     Entry("init", "init:init", "Make a settings file and a warehouse.", _START),
