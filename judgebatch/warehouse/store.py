@@ -105,16 +105,19 @@ class Warehouse:
                 writer.write(_introduction())
                 failpoint("lock.taken")
                 sweep_dead(layout)
-                log = self.runs()
-                if seen is not None and seen.newest != log.newest:
-                    raise WarehouseConflictError(
-                        f"run {log.newest} of {self.path} was committed by somebody else while "
-                        "this run was being prepared. Nothing was done; run again to build on it."
-                    )
-                return Staging(layout, writer, log, kind, as_of)
+                return Staging(layout, writer, self._unless_grown(seen), kind, as_of)
             except BaseException:
                 writer.release()
                 raise
+
+    def _unless_grown(self, seen: RunLog | None) -> RunLog:
+        log = self.runs()
+        if seen is not None and seen.newest != log.newest:
+            raise WarehouseConflictError(
+                f"run {log.newest} of {self.path} was committed by somebody else while this run "
+                "was being prepared. Nothing was done; run again to build on it."
+            )
+        return log
 
     def store_text(self, text: str, suffix: str) -> str:
         """Keep a settings or policy text under its hash, once; return the hash.

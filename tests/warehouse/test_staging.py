@@ -66,7 +66,7 @@ def test_a_second_writer_is_told_who_writes(warehouse: Warehouse) -> None:
 def test_a_run_decided_by_an_older_log_is_refused(warehouse: Warehouse) -> None:
     seen = warehouse.runs()
     run_night(warehouse)
-    with pytest.raises(WarehouseConflictError, match="run 1 of .* was committed by somebody else"):
+    with pytest.raises(WarehouseConflictError, match=r"run 1 of .* was committed by somebody else"):
         warehouse.begin(GRADING, as_of(2), seen)
     with warehouse.begin(GRADING, as_of(2), warehouse.runs()) as run:
         assert run.number == 2
