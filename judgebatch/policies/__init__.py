@@ -7,6 +7,7 @@ calibrated.
 
 from judgebatch.policies.answers import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
 from judgebatch.policies.binding import ValidatedPolicy, validate_policy
+from judgebatch.policies.columnar import Evaluation, evaluate_policies
 from judgebatch.policies.errors import PolicyAnswerError, PolicyDefinitionError, PolicyError
 from judgebatch.policies.evaluation import evaluate_policy
 from judgebatch.policies.grammar import parse_policy, parse_questions
@@ -19,6 +20,7 @@ __all__ = [
     "Choice",
     "ChoiceAnswer",
     "ChoiceRule",
+    "Evaluation",
     "Noul",
     "NoulAnswer",
     "NoulRule",
@@ -34,6 +36,7 @@ __all__ = [
     "ScoreAnswer",
     "ScoreRule",
     "ValidatedPolicy",
+    "evaluate_policies",
     "evaluate_policy",
     "parse_policy",
     "parse_questions",
