@@ -9,7 +9,7 @@ import orjson
 
 from judgebatch.inputs import InputFile, InputKind, InputSpec, discover
 from judgebatch.settings import Settings
-from judgebatch.warehouse import RunLog, Warehouse, init, open_warehouse
+from judgebatch.warehouse import RunLog
 from judgebatch.warehouse.durable import replace
 from judgebatch.warehouse.manifest import InputFile as ConsumedFile
 
@@ -85,18 +85,6 @@ def find_files(settings: Settings) -> list[Found]:
         if kind in settings.inputs
         for file in discover(settings.inputs[kind])
     ]
-
-
-def open_or_make(path: Path) -> Warehouse:
-    """Open the warehouse; the first run makes it.
-
-    Raises
-    ------
-    UsageError
-        The folder holds something else.
-    """
-    absent = not path.exists() or (path.is_dir() and not any(path.iterdir()))
-    return init(path) if absent else open_warehouse(path)
 
 
 def new_files(files: list[Found], log: RunLog, hints: Hints) -> NewFiles:

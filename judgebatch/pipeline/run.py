@@ -19,7 +19,6 @@ from judgebatch.pipeline.opening import (
     as_consumed,
     find_files,
     new_files,
-    open_or_make,
     settings_hash,
 )
 from judgebatch.pipeline.policy_plan import PolicyPlan, read_plan
@@ -38,6 +37,7 @@ from judgebatch.warehouse import (
     Staging,
     Warehouse,
     decide_as_of,
+    open_or_init,
 )
 from judgebatch.warehouse.publishing import publish
 
@@ -78,7 +78,7 @@ def open_run(settings: Settings) -> Opened:
         An input is not there.
     """
     plan = read_plan(settings)
-    warehouse = open_or_make(settings.warehouse)
+    warehouse = open_or_init(settings.warehouse)
     log = warehouse.runs()
     files = find_files(settings)
     hints = Hints(warehouse.layout.views)

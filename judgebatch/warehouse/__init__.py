@@ -15,7 +15,7 @@ from judgebatch.warehouse.pieces import Pieces
 from judgebatch.warehouse.publishing import connect, publish
 from judgebatch.warehouse.runlog import RunLog
 from judgebatch.warehouse.staging import Staging
-from judgebatch.warehouse.store import Warehouse, init, is_warehouse, open_warehouse
+from judgebatch.warehouse.store import Warehouse, init, is_warehouse, open_or_init, open_warehouse
 from judgebatch.warehouse.verify import verify
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "doctor",
     "init",
     "is_warehouse",
+    "open_or_init",
     "open_warehouse",
     "publish",
     "verify",

@@ -236,6 +236,26 @@ def init(path: Path, n_shards: int = 8) -> Warehouse:
     return open_warehouse(path)
 
 
+def open_or_init(path: Path) -> Warehouse:
+    """Open a warehouse, and make it first where the folder is new, empty, or half made.
+
+    Raises
+    ------
+    UsageError
+        The folder holds something else.
+    WarehouseWriteError
+        There is no room or no permission.
+    """
+    if is_warehouse(path):
+        return open_warehouse(path)
+    try:
+        return init(path)
+    except UsageError:
+        if is_warehouse(path):  # somebody else made it at the same time
+            return open_warehouse(path)
+        raise
+
+
 def is_warehouse(path: Path) -> bool:
     """Return whether a folder is a warehouse."""
     return Layout(path).identity.is_file()

@@ -1,5 +1,6 @@
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebatch.errors import UsageError, WarehouseDamagedError
-from judgebatch.warehouse import Warehouse, init, is_warehouse, open_warehouse
+from judgebatch.warehouse import Warehouse, init, is_warehouse, open_or_init, open_warehouse
 from judgebatch.warehouse.sharding import shard_number, shard_of
 
 
@@ -37,6 +38,23 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds files that are no warehouse's"):
         init(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_half_made_warehouse_is_made_whole(tmp_path: Path) -> None:
+    for folder in ("runs", ".staging", "settings"):
+        (tmp_path / "w" / folder).mkdir(parents=True)
+    made = open_or_init(tmp_path / "w")
+    assert open_or_init(tmp_path / "w") == made
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="holds files"):
+        open_or_init(tmp_path / "other")
+
+
+def test_of_many_that_make_it_at_once_all_open_the_same(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(10) as pool:
+        made = list(pool.map(lambda _: open_or_init(tmp_path / "w"), range(10)))
+    assert len(set(made)) == 1
 
 
 def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
