@@ -395,6 +395,8 @@ class JudgeOutcome(Token):
 class JudgmentFault(Token):
     """Why a stored judgment cannot be reduced; the first that applies, in this order."""
 
+    UNREADABLE_VERDICT = "unreadable_verdict"
+    NO_JUDGMENTS = "no_judgments"
     MISSING_VALUE = "missing_value"
     UNKNOWN_OUTCOME = "unknown_outcome"
     UNKNOWN_STATUS = "unknown_status"

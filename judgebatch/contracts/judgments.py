@@ -111,9 +111,9 @@ class JudgmentQuarantine(Table):
     """One row per judgment that was not reduced, with the reason; its verdict is not given."""
 
     name = "judgment_quarantine"
-    order = ("source_row",)
+    order = ("source_row", "stage", "position")
 
-    source_row = c.count("The row's number in the judgments, from 0.", key=True)
+    source_row = c.count("The row's number, from 0, in the judgments or stored verdicts.")
     tenant_id = c.text("The row's tenant.", null=True)
     verdict_id = c.text("The row's verdict.", null=True)
     stage = c.text("The row's stage.", null=True)
@@ -121,6 +121,15 @@ class JudgmentQuarantine(Table):
     judge_name = _judge_name("The row's judge.")
     reason = c.text("A token of the closed vocabulary.")
     message = c.text("What exactly is wrong.")
+
+
+class RescoredVerdicts(_Verdict):
+    """One row per verdict a jury gave, complete, as portable JSON."""
+
+    name = "rescored_verdicts"
+    order = ("tenant_id", "verdict_id")
+
+    verdict = c.text("The verdict, JSON text.")
 
 
 class ChangeMatrix(Table):

@@ -1,0 +1,44 @@
+"""The flow that re-scores stored judgments under a jury; unscheduled."""
+
+from pathlib import Path
+
+from prefect import flow, get_run_logger, task
+from prefect.artifacts import create_table_artifact
+
+from judgebatch.cli.jury import load_jury
+from judgebatch.cli.rescore import summary
+from judgebatch.pipeline.rescoring import rescore as rescore_inputs
+
+
+@task(name="rescore")
+def rescore_task(inputs: list[Path], jury: Path, out: Path) -> dict[str, object]:
+    """Re-score and write; one stage."""
+    return summary(rescore_inputs(inputs, load_jury(jury), out))
+
+
+@flow(
+    name="judgebatch-rescore",
+    description="Re-score stored judgments under a jury and say what changes.",
+)
+def rescore(inputs: list[Path], jury: Path, out: Path) -> dict[str, object]:
+    """Re-score stored judgments or verdicts.
+
+    Parameters
+    ----------
+    inputs
+        Parquet files, or folders of them.
+    jury
+        The jury, TOML or JSON.
+    out
+        A new folder.
+    """
+    report = rescore_task(inputs, jury, out)
+    get_run_logger().info(
+        "%s verdicts re-scored, %s changed", report["verdicts"], report["changed"]
+    )
+    create_table_artifact(
+        key="judgebatch-rescore",
+        table=report["matrix"],  # type: ignore[arg-type]
+        description="What was recorded, what it reads, what the jury says.",
+    )
+    return report

@@ -1,0 +1,63 @@
+"""``judgebatch rescore``: what another jury makes of stored judgments."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from judgebatch.cli import console
+from judgebatch.cli.jury import load_jury
+from judgebatch.cli.options import JsonOption
+from judgebatch.pipeline.rescoring import RescoreReport
+from judgebatch.pipeline.rescoring import rescore as rescore_inputs
+
+
+def rescore(
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="INPUT...",
+            help="Parquet files, or folders of them: judgments tables, or stored verdicts.",
+        ),
+    ],
+    *,
+    jury: Annotated[Path, typer.Option("--jury", metavar="FILE", help="The jury, TOML or JSON.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Re-score stored judgments under a jury and say what changes.
+
+    Writes the new verdicts, the matrix of recorded and new readings, the verdicts that changed
+    with why, and what had no seat or could not be reduced. Changes nothing that is there.
+
+    For example:
+
+        judgebatch rescore --jury jury.toml verdicts.parquet -o rescored
+    """
+    report = rescore_inputs(inputs, load_jury(jury), out)
+    if as_json:
+        console.say_json(summary(report))
+        return
+    console.say_table(
+        "What was recorded, what it reads, what the jury says",
+        ("recorded", "reads", "re-scored", "verdicts"),
+        report.matrix.rows(),
+        right=("verdicts",),
+    )
+    console.say(
+        f"{report.verdicts:,} verdicts re-scored, {report.changed:,} changed; "
+        f"{report.unseated:,} judgments without a seat, {report.quarantined:,} in quarantine. "
+        f"Written to {report.out}."
+    )
+
+
+def summary(report: RescoreReport) -> dict[str, object]:
+    """Return the report for scripts."""
+    return {
+        "out": str(report.out),
+        "verdicts": report.verdicts,
+        "changed": report.changed,
+        "unseated": report.unseated,
+        "quarantined": report.quarantined,
+        "matrix": report.matrix.to_dicts(),
+    }
