@@ -103,6 +103,7 @@ class KnownReferences(_State):
     latency_ms = c.number("Latency in milliseconds.")
     tool_calls = c.count("Tool calls.")
     tool_errors = c.count("Tool calls that failed.")
+    variant = c.text("The agent version under test.", null=True)
 
 
 class KnownTenants(_State):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from judgebatch.contracts import grading as tables
+from judgebatch.contracts.promotions import Promotions
 from judgebatch.contracts.state import (
     ActiveEpisodes,
     AwaitingComparisons,
@@ -24,6 +25,7 @@ from judgebatch.grading.consideration import (
     pairwise,
 )
 from judgebatch.grading.identity import text_hashes
+from judgebatch.grading.promotions import Promotion, promote
 from judgebatch.grading.settlement import Settlement, ends, settle
 from judgebatch.grading.state import ShardState
 from judgebatch.vocabulary import TieModel, UngradedReason
@@ -71,6 +73,7 @@ def grade(
     known_verdicts: Lookup,
     texts: Texts,
     tie_model: TieModel,
+    promotion: Promotion | None,
     clock: Clock,
 ) -> Night:
     """Grade one shard for one night.
@@ -93,6 +96,8 @@ def grade(
         The verdicts' texts.
     tie_model
         How ties enter the fit.
+    promotion
+        Which variant is tested, if one is.
     clock
         The run's logical time.
     """
@@ -102,6 +107,9 @@ def grade(
     )
     settlement = settle(arrivals, judged, state, tie_model, clock)
     ended = ends(settlement, arrivals)
+    promotions, sums = promote(
+        settlement.counted, arrivals, state.sequential_sums, promotion, clock
+    )
     involved = pl.concat(
         frame.select("tenant_id")
         for frame in (
@@ -122,12 +130,13 @@ def grade(
             tables.References: publication.references(arrivals, clock),
             tables.Comparisons: publication.comparisons(settlement, clock),
             tables.Ledger: publication.ledger(settlement, clock),
+            Promotions: promotions,
             tables.GradingCounts: publication.grading_counts(ended, involved, clock),
             tables.Quarantine: publication.quarantine(quarantined, clock),
             tables.OpenEpisodes: publication.open_episodes(arrivals, settlement, clock),
             tables.ComparisonRequests: publication.comparison_requests(arrivals, settlement, clock),
         },
-        state=_checkpoint(arrivals, settlement, state),
+        state=_checkpoint(arrivals, settlement, state, sums),
         considered_episodes=arrivals.considered,
         known_episodes=_ended_identities(ended),
         known_verdicts=judged.considered,
@@ -137,7 +146,9 @@ def grade(
     )
 
 
-def _checkpoint(arrivals: Arrivals, settlement: Settlement, before: ShardState) -> ShardState:
+def _checkpoint(
+    arrivals: Arrivals, settlement: Settlement, before: ShardState, sums: pl.DataFrame
+) -> ShardState:
     settled = pl.concat([settlement.units.select("unit"), settlement.too_small.select("unit")])
     groups = arrivals.formed.groups.join(settled, on="unit", how="anti")
     groups = groups.with_columns(
@@ -158,6 +169,7 @@ def _checkpoint(arrivals: Arrivals, settlement: Settlement, before: ShardState) 
         ),
         spend=settlement.spend,
         refusals=settlement.refusals,
+        sequential_sums=sums,
     )
 
 

@@ -29,6 +29,8 @@ class Settlement(NamedTuple):
     scores: pl.DataFrame
     causes: pl.DataFrame
     """For each member of an admitted unit: ``missing`` and ``error_codes``."""
+    counted: pl.DataFrame
+    """Comparisons that count in admitted units."""
     ended: pl.DataFrame
     """Comparisons that ended, with ``disposition`` and, where they counted, their group."""
     awaiting: pl.DataFrame
@@ -81,6 +83,7 @@ def settle(
             [scores.tournament_scores(fitted.strengths), scores.relative_scores(relative)]
         ),
         causes=causes,
+        counted=counting,
         ended=pl.concat(
             [
                 _ended(ballots),

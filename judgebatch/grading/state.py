@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from judgebatch.contracts.promotions import SequentialSums
 from judgebatch.contracts.state import (
     ActiveEpisodes,
     AwaitingComparisons,
@@ -32,6 +33,7 @@ class ShardState(NamedTuple):
     awaiting_comparisons: pl.DataFrame
     spend: pl.DataFrame
     refusals: pl.DataFrame
+    sequential_sums: pl.DataFrame
 
 
 STATE_TABLES: tuple[type[Table], ...] = (
@@ -45,6 +47,7 @@ STATE_TABLES: tuple[type[Table], ...] = (
     AwaitingComparisons,
     Spend,
     Refusals,
+    SequentialSums,
 )
 """The tables of ShardState, in its order; each is named like its field."""
 

@@ -2,6 +2,7 @@
 
 from judgebatch.contracts import grading as g
 from judgebatch.contracts import policies as p
+from judgebatch.contracts.promotions import Promotions
 from judgebatch.contracts.table import Table
 
 RUN_TABLES: tuple[type[Table], ...] = (
@@ -13,6 +14,7 @@ RUN_TABLES: tuple[type[Table], ...] = (
     g.Comparisons,
     g.AuditVerdicts,
     g.Ledger,
+    Promotions,
     g.GradingCounts,
     g.Quarantine,
     p.PolicyResults,

@@ -15,6 +15,7 @@ from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.night import Flow, Night, grade
+from judgebatch.grading.promotions import Promotion
 from judgebatch.grading.publication import quarantine
 from judgebatch.grading.state import ShardState
 from judgebatch.pipeline import tenants
@@ -31,6 +32,8 @@ from judgebatch.pipeline.shard_policies import (
 from judgebatch.pipeline.texts import ShardTexts
 from judgebatch.policies.night import PolicyNight, PolicyState
 from judgebatch.settings import Settings
+from judgebatch.settings.tables import PromotionScope
+from judgebatch.strengths import SequentialTest
 from judgebatch.vocabulary import TieModel
 from judgebatch.warehouse import Pieces
 
@@ -108,6 +111,7 @@ def grade_shard(task: ShardTask) -> ShardGraded:
         known_verdicts.lookup,
         texts,
         TieModel.parse(task.settings.fit.tie_model),
+        _promotion(task.settings),
         task.clock,
     )
     waiting = texts.with_texts(
@@ -157,6 +161,15 @@ def grade_shard(task: ShardTask) -> ShardGraded:
         carried=_inside(task.shard, carried),
         fit_failed=night.fit_failed,
     )
+
+
+def _promotion(settings: Settings) -> Promotion | None:
+    """Return what the settings test sequentially."""
+    told = settings.promotion
+    if told is None:
+        return None
+    test = SequentialTest(told.p0, told.p1, told.alpha, told.beta)
+    return Promotion(told.variant, told.baseline, told.scope == PromotionScope.TASK, test)
 
 
 def _rests(state: ShardState, policies: PolicyState) -> bool:
