@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from judgebatch.errors import UsageError, WarehouseConflictError, WarehouseDamagedError
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse.durable import (
-    abandoned,
     create_once,
     fsync_folder,
     sha256_of,
@@ -204,6 +203,8 @@ def init(path: Path, n_shards: int = 8) -> Warehouse:
     ------
     UsageError
         The folder is a warehouse already, holds something else, or ``n_shards`` is not in range.
+    WarehouseDamagedError
+        The folder has committed runs, but lost its identity.
     WarehouseWriteError
         There is no room or no permission.
     """
@@ -214,8 +215,14 @@ def init(path: Path, n_shards: int = 8) -> Warehouse:
         raise UsageError(f"{path} is a file: a warehouse is a folder. Name another one.")
     if layout.identity.exists():
         raise UsageError(f"{path} is a warehouse already: nothing was done.")
+    if committed_numbers(layout):
+        raise WarehouseDamagedError(
+            f"{path} has committed runs but no warehouse.json: restore that file from a backup."
+        )
     own = {layout.runs, layout.staging, layout.settings, layout.views}
-    if layout.root.is_dir() and set(layout.root.iterdir()) - own - set(abandoned(layout.root)):
+    there = set(layout.root.iterdir()) if layout.root.is_dir() else set()
+    in_the_making = {path for path in there if path.name.startswith(f".{layout.identity.name}.")}
+    if there - own - in_the_making - {layout.identity}:
         raise UsageError(
             f"{path} holds files that are no warehouse's. Name a new or an empty folder."
         )

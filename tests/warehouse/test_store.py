@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from judgebatch.errors import UsageError, WarehouseDamagedError
 from judgebatch.warehouse import Warehouse, init, is_warehouse, open_or_init, open_warehouse
 from judgebatch.warehouse.sharding import shard_number, shard_of
+from tests.warehouse.nights import run_night
 
 
 def test_a_new_warehouse_opens_as_it_was_made(tmp_path: Path) -> None:
@@ -92,6 +93,14 @@ def test_a_changed_number_of_shards_is_noticed(warehouse: Warehouse) -> None:
     warehouse.layout.identity.write_text(json.dumps(identity | {"n_shards": 4}))
     with pytest.raises(WarehouseDamagedError):
         open_warehouse(warehouse.path)
+
+
+def test_a_lost_identity_is_not_made_anew_over_committed_runs(warehouse: Warehouse) -> None:
+    run_night(warehouse, count=0)
+    warehouse.layout.identity.unlink()
+    for attempt in (init, open_or_init):
+        with pytest.raises(WarehouseDamagedError, match="restore that file"):
+            attempt(warehouse.path)
 
 
 def test_texts_are_kept_once_under_their_hash(warehouse: Warehouse) -> None:
