@@ -157,7 +157,7 @@ def _interpretations(
     """Return one flat row per verdict."""
     tree, rows = parts.tree, len(parts.tree.roots)
     own = parts.aggregate[tree.roots]
-    status = np.where(own >= 0, parts.judged.status_code[np.maximum(own, 0)], -1) if rows else own
+    status = np.append(parts.judged.status_code, -1)[own]  # -1, no aggregate, takes the last
     said = np.where(status >= 0, status, len(STATUSES))
     said[walked.state == REJECTION] = STATUSES.index(Status.FAIL)
     reading = pl.Series([*(str(_READING_OF[s]) for s in STATUSES), None]).gather(said)

@@ -117,15 +117,15 @@ def _check_rejections(support: _Support, attempts: Attempts) -> None:
     refute(TIER_MISSING, missing, 0)
     root, stop, target = root[~missing], stop[~missing], target[~missing]
 
-    disposition = DISPOSITIONS.codes(attempts.disposition[pl.Series(target)])
-    reason = REASONS.codes(attempts.reason[pl.Series(target)])
+    disposition = DISPOSITIONS.codes(attempts.disposition.gather(target))
+    reason = REASONS.codes(attempts.reason.gather(target))
     wrong = attempts.wrong_disposition[target]
     unsaid = ((disposition == Vocabulary.ABSENT) & ~wrong) | (reason == Vocabulary.ABSENT)
     other = ~unsaid & ((disposition != STAGE_FAILED) | (reason == _EXECUTION_FAILED))
     refute(_STAGE_NOT_FAILED, other, 1)
     support.doubt(root[unsaid | (~other & (reason == Vocabulary.UNKNOWN))])
 
-    policy = POLICIES.codes(attempts.policy[pl.Series(target)])
+    policy = POLICIES.codes(attempts.policy.gather(target))
     support.doubt(root[policy == Vocabulary.ABSENT])
     refute(_CANNOT_REJECT, (policy != REJECT_ON_ANY_FAIL) & (policy != Vocabulary.ABSENT), 2)
 
@@ -188,9 +188,9 @@ def _check_rule(support: _Support, evidence: EvidenceRead, root: Index, block: I
     """Compare status and code with what the recorded rule makes of the recorded counts."""
     tree = support.tree
     own = support.aggregate[tree.roots[root]]
-    columns = {name: column[pl.Series(block)] for name, column in evidence.columns.items()}
+    columns = {name: column.gather(block) for name, column in evidence.columns.items()}
     expected, code, needed = _expect(
-        columns, support.judged.bare_score[pl.Series(own)], _blames_machinery(evidence)[block]
+        columns, support.judged.bare_score.gather(own), _blames_machinery(evidence)[block]
     )
     for key in _NEEDED:
         hits = np.flatnonzero(needed == _NEEDED.index(key))

@@ -13,7 +13,7 @@ from judgebatch.verdicts.flatten import LAST_LEVEL, ROOT
 from judgebatch.verdicts.judges import Judges
 from judgebatch.verdicts.judgments import Judged
 from judgebatch.verdicts.members import Index, Mask
-from judgebatch.verdicts.tree import Tree, places
+from judgebatch.verdicts.tree import Tree, take_rows
 from judgebatch.vocabulary import DefectKind
 
 KINDS = tuple(DefectKind)
@@ -44,9 +44,9 @@ def node_columns(parts: Parts, nodes: Index) -> pl.DataFrame:
         }
     )
     at = block[nodes]
-    return aggregates[places(parts.aggregate[nodes])].with_columns(
+    return take_rows(aggregates, parts.aggregate[nodes]).with_columns(
         pl.Series("has_evidence", at >= 0),
-        *pl.DataFrame(parts.evidence.columns)[places(at)],
+        *take_rows(pl.DataFrame(parts.evidence.columns), at),
     )
 
 
@@ -59,8 +59,7 @@ def stage_table(parts: Parts) -> tuple[pl.DataFrame, Index]:
     ordinal = ordinals(row) + 1
     ordinal_of = np.zeros(tree.size, dtype=np.int64)
     ordinal_of[nodes] = ordinal
-    at = pl.Series(nodes)
-    disposition = attempts.disposition[at]
+    disposition = attempts.disposition.gather(nodes)
     code = DISPOSITIONS.codes(disposition)
     known = pl.Series((code == USED) | (code == STAGE_FAILED))
     none = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(nodes))
@@ -68,13 +67,13 @@ def stage_table(parts: Parts) -> tuple[pl.DataFrame, Index]:
         {
             "row": row,
             "ordinal": ordinal,
-            "stage": tree.name[at],
-            "path": tree.pointer[at],
-            "relation": attempts.relation[at],
-            "policy": attempts.policy[at],
+            "stage": tree.name.gather(nodes),
+            "path": tree.pointer.gather(nodes),
+            "relation": attempts.relation.gather(nodes),
+            "policy": attempts.policy.gather(nodes),
             "disposition": disposition,
-            "reason": attempts.reason[at],
-            "failure": attempts.failure[at],
+            "reason": attempts.reason.gather(nodes),
+            "failure": attempts.failure.gather(nodes),
             "used_by_parent": pl.Series(code == USED).zip_with(known, none),
         }
     ).hstack(node_columns(parts, nodes))
@@ -106,8 +105,8 @@ def judge_table(parts: Parts, stage_ordinal: Index) -> tuple[pl.DataFrame, Index
         }
     )
     frame = pl.DataFrame({"row": row, "ordinal": ordinal, "stage_ordinal": stage_ordinal[node]})
-    frame = frame.hstack(seats[pl.Series(chosen)]).hstack(
-        judgments[pl.Series(chosen + first_judge(parts))]
+    frame = frame.hstack(take_rows(seats, chosen)).hstack(
+        take_rows(judgments, chosen + first_judge(parts))
     )
     if frame["reasoning"].null_count():
         frame = frame.with_columns(pl.col("reasoning").fill_null(""))

@@ -122,13 +122,17 @@ def pointer_step(names: pl.Series) -> pl.Series:
 
 def take(values: pl.Series, at: Index) -> pl.Series:
     """Return the values at given places; null at -1."""
-    return values[places(at)]
+    return values.gather(places(at))
+
+
+def take_rows(frame: pl.DataFrame, at: Index) -> pl.DataFrame:
+    """Return the rows at given places; null at -1."""
+    return frame.select(pl.all().gather(places(at)))
 
 
 def places(at: Index) -> pl.Series:
     """Return places to take values from; -1 takes null."""
-    missing = at < 0
-    return pl.Series(pa.array(at, mask=missing) if missing.any() else at)
+    return pl.Series(pa.array(at, mask=at < 0))
 
 
 def texts_by(codes: Index, texts: dict[int, str]) -> pl.Series:

@@ -303,7 +303,7 @@ def _check_edges(
         contradicted[root] = True
 
     target = edges.target
-    disposition = DISPOSITIONS.codes(attempts.disposition[pl.Series(target)])
+    disposition = DISPOSITIONS.codes(attempts.disposition.gather(target))
     wrong = attempts.wrong_disposition[target]
     unsaid = (disposition == Vocabulary.ABSENT) & ~wrong
     refute(_NOT_USED, (disposition != USED) & ~unsaid, 2)
@@ -311,7 +311,7 @@ def _check_edges(
     refute(VERDICT_MISSING, ~held, 3)
     refute(_UNEQUAL, held & tiers.unequal[target], 4)
     unreadable = held & tiers.unreadable[target]
-    policy = POLICIES.codes(attempts.policy[pl.Series(target)])
+    policy = POLICIES.codes(attempts.policy.gather(target))
     went_on = ((policy == REJECT_ON_ANY_FAIL) & ~tiers.any_fail[target]) | (
         (policy == _ACCEPT_ON_ALL_PASS) & ~tiers.all_pass[target]
     )
