@@ -4,7 +4,7 @@ import polars as pl
 
 from judgebatch.policies.arguments import number_text
 from judgebatch.policies.binding import BoundRule
-from judgebatch.policies.columns import is_representable
+from judgebatch.policies.columns import TYPES, is_representable
 from judgebatch.policies.distributions import most_probable_levels
 from judgebatch.policies.float_text import float_texts
 from judgebatch.policies.rules import ChoiceRule, NoulRule, ScoreRule
@@ -107,7 +107,7 @@ def _error(kind: AnswerType, valid: pl.Expr, *, conflicting: bool) -> pl.Expr:
         .then(pl.lit(AnswerError.MISSING_ANSWER.value))
         .when(conflict)
         .then(pl.lit(AnswerError.CONFLICTING_ANSWER.value))
-        .when(pl.col("answer_type").ne_missing(kind.value))
+        .when(pl.col("answer_type").ne_missing(pl.lit(kind.value, TYPES)))
         .then(pl.lit(AnswerError.WRONG_ANSWER_TYPE.value))
         .when(valid.fill_null(value=False).not_())
         .then(pl.lit(AnswerError.MALFORMED_ANSWER.value))
