@@ -77,11 +77,27 @@ def _encode_integers(columns: list[pl.Series]) -> Codes:
 
 
 def _encode_strings(columns: list[pl.Series]) -> Codes:
-    texts = [column.cast(pl.String) for column in columns]
-    ids = pl.concat(texts).unique().sort()
-    ranks = pl.Enum(ids)
-    codes = [text.cast(ranks).to_physical().to_numpy().astype(np.int64) for text in texts]
-    return Codes(codes, ids.len(), ids, 0)
+    """Let Polars number the strings, then rank the distinct ones.
+
+    Polars numbers the columns in parallel, and the numbers depend on who came first; the ranks
+    do not.
+    """
+    numbered = pl.Categorical(pl.Categories.random())
+    texts = pl.DataFrame([each.cast(pl.String).alias(str(i)) for i, each in enumerate(columns)])
+    numbers = texts.select(pl.all().cast(numbered).to_physical())
+    codes = [numbers[name].to_numpy() for name in numbers.columns]
+    highest = max((int(code.max()) for code in codes if code.size), default=-1)
+    row_of = np.full(highest + 1, -1)
+    begin = 0
+    for code in codes:
+        row_of[code] = np.arange(begin, begin + code.size)
+        begin += code.size
+    present = np.flatnonzero(row_of >= 0)
+    ids = pl.concat([texts[name].alias("id") for name in texts.columns]).gather(row_of[present])
+    order = ids.arg_sort().to_numpy()
+    rank = np.empty(highest + 1, np.int64)
+    rank[present[order]] = np.arange(present.size)
+    return Codes([rank[code] for code in codes], present.size, ids.gather(order), 0)
 
 
 def _split(joined: Ints, like: list[Ints]) -> list[Ints]:
