@@ -10,7 +10,7 @@ from judgebatch.contracts.table import Table
 class Episodes(Table):
     """One row per agent run that has ended."""
 
-    name = "episodes"
+    name = "inputs/episodes"
     kind = "input"
     order = ("tenant_id", "episode_id")
 
@@ -29,7 +29,7 @@ class Episodes(Table):
 class Verdicts(Table):
     """One row per stored verdict, of one episode or of a pair."""
 
-    name = "verdicts"
+    name = "inputs/verdicts"
     kind = "input"
     order = ("tenant_id", "verdict_id")
 
@@ -50,7 +50,7 @@ class Verdicts(Table):
 class Answers(Table):
     """One row per answer to a question about an episode."""
 
-    name = "answers"
+    name = "inputs/answers"
     kind = "input"
     order = ("tenant_id", "episode_id", "question")
 

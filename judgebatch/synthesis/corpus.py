@@ -27,7 +27,7 @@ from judgebatch.synthesis.verdicts import Pool, make_verdicts
 NIGHT_HOUR = 3
 """The hour (UTC) at which a night's data ends and its run is due."""
 FIRST_NIGHT = date(2026, 3, 1)
-_BLOCK = 50_000
+_BLOCK = 25_000
 _MOST_NIGHTS = 1_000
 _MOST_TENANTS = 100_000
 
@@ -55,7 +55,7 @@ def synthesize(
     """Write a corpus into the new or empty folder ``out``; equal arguments give equal bytes.
 
     ``out/episodes`` and ``out/verdicts`` get one file per night, ``out/judgebatch.toml`` names
-    the tenants and the warehouse ``out/warehouse``. At most a block of 50,000 episodes with its
+    the tenants and the warehouse ``out/warehouse``. At most a block of 25,000 episodes with its
     comparisons is in memory. ``progress`` is told of episodes written.
 
     Raises
