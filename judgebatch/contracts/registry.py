@@ -20,13 +20,13 @@ from judgebatch.contracts.table import Table, json_schema
 SCHEMAS = Path(__file__).parent / "schemas"
 """Where the JSON schemas are checked in."""
 
-_KINDS = {
+_GROUPS = {
     "event": "Event tables: one row ever per identity",
     "snapshot": "Snapshots: the state as of a run",
     "input": "Inputs",
     "result": "Results of single commands, outside a warehouse",
-    "state": "Checkpoints and staged rows: not for reading",
 }
+"""The groups of tables that a user meets; the group ``state`` is not for reading."""
 
 
 @cache
@@ -57,12 +57,18 @@ def _tables(module: Any) -> Iterator[type[Table]]:
 
 
 def published() -> dict[str, type[Table]]:
-    """Return the tables that runs publish: the event tables and snapshots, stamped by a run."""
+    """Return by name the tables that runs publish: event tables and snapshots."""
     return {
         name: table
         for name, table in contracts().items()
-        if table.kind in ("event", "snapshot") and "run" in table.column_names()
+        if group_of(table) in ("event", "snapshot")
     }
+
+
+def group_of(table: type[Table]) -> str:
+    """Return a contract's kind, or ``result`` for an output that no run stamps."""
+    stamped = "run" in table.column_names()
+    return "result" if table.kind == "event" and not stamped else table.kind
 
 
 def schema_path(table: type[Table]) -> Path:
@@ -104,19 +110,12 @@ def documentation() -> str:
         'Null means "not there"; NaN never occurs. A column name means the same everywhere.',
         "",
     ]
-    for kind, title in _KINDS.items():
-        tables = [table for table in contracts().values() if _heading(table) == kind]
-        if kind == "state" or not tables:
-            continue
+    for group, title in _GROUPS.items():
         lines += [f"## {title}", ""]
-        for table in tables:
-            lines += _section(table)
+        for table in contracts().values():
+            if group_of(table) == group:
+                lines += _section(table)
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _heading(table: type[Table]) -> str:
-    unpublished = table.kind == "event" and table.name not in published()
-    return "result" if unpublished else table.kind
 
 
 def _section(table: type[Table]) -> list[str]:

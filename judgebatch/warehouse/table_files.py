@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from judgebatch.contracts.registry import contracts
+from judgebatch.contracts.registry import published
 from judgebatch.contracts.table import Table
 from judgebatch.warehouse.layout import table_folder
 from judgebatch.warehouse.manifest import FileEntry, Manifest
@@ -19,7 +19,7 @@ def table_findings(path: Path, entry: FileEntry, manifest: Manifest) -> Iterator
     """Yield (what, meaning) for a file whose bytes are as they were written."""
     if not entry.path.startswith(("tables/", "snapshots/")):
         return
-    table = contracts().get(entry.table or "")
+    table = published().get(entry.table or "")
     if table is None:
         yield f"holds table {entry.table!r}, which no contract names", _NEWER
         return
