@@ -1,10 +1,17 @@
 """The tables that hold what stored verdicts say: in a warehouse, and of a single command."""
 
+import dataframely as dy
+
 from judgebatch.contracts import columns as c
 from judgebatch.contracts.table import Table
 
 READING_VERSION = 1
 """The version of a verdict's first reading; each later one has a higher number."""
+
+
+def _named(column: str, doc: str) -> dy.String:
+    """Return a text column whose name a contract's own attributes take."""
+    return dy.String(nullable=False, alias=column, metadata={"doc": doc})
 
 
 class _Published(Table):
@@ -90,7 +97,7 @@ class _Judge(Table):
     ordinal = c.count("Number of the judge in its verdict, from 0.", key=True)
     stage_ordinal = c.count("The judge's stage; 0 is the verdict itself.")
     position = c.integer("Seat of the judge.")
-    name = c.text("Name of the judge.")
+    judge_name = _named("name", "Name of the judge.")
     key_source = c.text("Where the name comes from.", null=True)
     status = c.text("What the judge answered.", null=True)
     reason_code = c.text("Why, for an error.", null=True)
@@ -104,7 +111,7 @@ class _Judge(Table):
 class _Check(Table):
     ordinal = c.count("Number of the check in its verdict, from 0.", key=True)
     judge_ordinal = c.count("The judge that made it.")
-    name = c.text("Name of the check.")
+    check_name = _named("name", "Name of the check.")
     passed = c.flag("Whether it passed.")
     detail = c.text("Its message.")
 
@@ -113,7 +120,7 @@ class _Defect(Table):
     ordinal = c.count("Number of the defect in its verdict, from 0.", key=True)
     path = c.text("Where it is, such as verdict.individual[2].")
     field = c.text("The member concerned.")
-    kind = c.text("ABSENT, UNPARSEABLE, UNKNOWN_VOCABULARY or INCONSISTENT.")
+    defect_kind = _named("kind", "ABSENT, UNPARSEABLE, UNKNOWN_VOCABULARY or INCONSISTENT.")
     note = c.text("What is wrong, in words.")
 
 
@@ -155,42 +162,42 @@ class InterpretationDefects(_Published, _Defect):
 class ReadInterpretations(_Read, _Interpretation):
     """One row per verdict of the files that were read."""
 
-    name = "interpretations"
+    name = "read/interpretations"
     order = ("source_file", "source_row")
 
 
 class ReadStages(_Read, _Stage):
     """One row per composite attempt of a verdict that was read."""
 
-    name = "interpretation_stages"
+    name = "read/interpretation_stages"
     order = ("source_file", "source_row", "ordinal")
 
 
 class ReadJudges(_Read, _Judge):
     """One row per judge of a verdict that was read, stages included."""
 
-    name = "interpretation_judges"
+    name = "read/interpretation_judges"
     order = ("source_file", "source_row", "ordinal")
 
 
 class ReadChecks(_Read, _Check):
     """One row per check of a judge of a verdict that was read."""
 
-    name = "interpretation_checks"
+    name = "read/interpretation_checks"
     order = ("source_file", "source_row", "ordinal")
 
 
 class ReadDefects(_Read, _Defect):
     """One row per defect of a verdict that was read."""
 
-    name = "interpretation_defects"
+    name = "read/interpretation_defects"
     order = ("source_file", "source_row", "ordinal")
 
 
 class ReadVerdicts(_Read):
     """One row per verdict that was read, its text unchanged."""
 
-    name = "verdicts"
+    name = "read/verdicts"
     order = ("source_file", "source_row")
 
     verdict = c.text("The stored verdict, JSON text, unchanged.")
@@ -200,7 +207,7 @@ class ReadVerdicts(_Read):
 class ReadRestatements(_Read):
     """One row per verdict that was read whose recorded flag and reading disagree."""
 
-    name = "restatements"
+    name = "read/restatements"
     order = ("source_file", "source_row")
 
     recorded_passed = c.flag("What an older pipeline recorded.")
@@ -212,7 +219,7 @@ class ReadRestatements(_Read):
 class ReadQuarantine(Table):
     """One row per line, item or row that holds no verdict that can be read."""
 
-    name = "quarantine"
+    name = "read/quarantine"
     order = ("source_file", "source_row")
 
     source_file = c.text("The input file.", key=True)

@@ -1,17 +1,30 @@
 """Reading stored verdicts: interpretation, pairwise outcomes, accounting and restatement."""
 
+from judgebatch.verdicts.accounting import Account, account
 from judgebatch.verdicts.dialect import UnreadableVerdictError
 from judgebatch.verdicts.interpret import InterpretedBatch, interpret_texts
 from judgebatch.verdicts.model import Interpretation
 from judgebatch.verdicts.pairwise import comparison_outcome
+from judgebatch.verdicts.restatement import (
+    instrument_sentence,
+    pass_rates,
+    restate,
+    restatement_cause,
+)
 from judgebatch.verdicts.scalar import interpret, interpret_many
 
 __all__ = [
+    "Account",
     "Interpretation",
     "InterpretedBatch",
     "UnreadableVerdictError",
+    "account",
     "comparison_outcome",
+    "instrument_sentence",
     "interpret",
     "interpret_many",
     "interpret_texts",
+    "pass_rates",
+    "restate",
+    "restatement_cause",
 ]

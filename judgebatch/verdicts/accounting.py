@@ -72,11 +72,7 @@ def _codes(failures: pl.DataFrame) -> pl.DataFrame:
         code=pl.col("error_codes").str.extract_all(r'"(?:[^"\\]|\\.)*"'),
     )
     coded = named.explode("code", empty_as_null=True).with_columns(
-        pl.struct(code=pl.col("code"))
-        .struct.field("code")
-        .str.head(-1)
-        .str.slice(1)
-        .fill_null("")
+        pl.struct(code=pl.col("code")).struct.field("code").str.head(-1).str.slice(1).fill_null("")
     )
     counted = coded.group_by(*BY, "code").agg(instrument_failures=pl.len().cast(pl.Int64))
     return counted.sort(*BY, "code")

@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from judgebatch.verdicts import members
 from judgebatch.verdicts.defects import Defects, Place, Rule, Section, order_of
-from judgebatch.verdicts.members import Index, Mask, Vocabulary
-from judgebatch.verdicts.records import CODE_COUNTS, EVIDENCE_KEYS, Evidence, flags, owners
+from judgebatch.verdicts.members import Index, Vocabulary
+from judgebatch.verdicts.records import CODE_COUNTS, EVIDENCE_KEYS, Evidence, owners
 from judgebatch.vocabulary import DefectKind, ErrorPolicy, NotApplicablePolicy
 
 BLOCK = "metadata.aggregation"

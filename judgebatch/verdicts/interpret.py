@@ -79,6 +79,7 @@ def interpret_texts(texts: pl.Series) -> InterpretedBatch:
     rows: list[int] = []
     unreadable: list[tuple[int, str]] = []
     import gc
+
     gc.disable()
     for first, part in _chunks(texts):
         found: list[dict[str, Json]] = []

@@ -174,9 +174,7 @@ def firsts_of(held: tuple[Judgments, ...]) -> list[int]:
 
 def _places(firsts: list[int], parts: list[list[int]]) -> list[int]:
     """Return places in the one table, given the places in each part."""
-    return [
-        first + place for first, part in zip(firsts, parts, strict=True) for place in part
-    ]
+    return [first + place for first, part in zip(firsts, parts, strict=True) for place in part]
 
 
 def read_score(
@@ -211,9 +209,7 @@ def read_score(
     return Column(score, wrong), values, scale_min, scale_max
 
 
-def _read_checks(
-    held: tuple[Judgments, ...], at: Where, order: Index, defects: Defects
-) -> Checks:
+def _read_checks(held: tuple[Judgments, ...], at: Where, order: Index, defects: Defects) -> Checks:
     """Read the entries of all lists of checks."""
     firsts = firsts_of(held)
     owner = _places(firsts, [j.checks.owner for j in held])

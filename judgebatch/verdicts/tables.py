@@ -8,7 +8,7 @@ import polars as pl
 from judgebatch.verdicts import members
 from judgebatch.verdicts.attempts import DISPOSITIONS, STAGE_FAILED, USED, AttemptsRead
 from judgebatch.verdicts.defects import Defects, Phase, Place
-from judgebatch.verdicts.evidence import COLUMN_NAMES, EvidenceRead
+from judgebatch.verdicts.evidence import EvidenceRead
 from judgebatch.verdicts.flatten import LAST_LEVEL, ROOT
 from judgebatch.verdicts.judges import Judges
 from judgebatch.verdicts.judgments import Judged

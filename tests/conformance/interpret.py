@@ -14,7 +14,9 @@ def matches(case: dict[str, Any]) -> bool:
 
 def check(case: dict[str, Any]) -> list[str]:
     """Return where the interpretation differs from what is expected."""
-    return differences(case["expect"], interpret(case["verdict"]).model_dump(mode="json", by_alias=True))
+    return differences(
+        case["expect"], interpret(case["verdict"]).model_dump(mode="json", by_alias=True)
+    )
 
 
 def differences(expected: dict[str, Any], got: dict[str, Any]) -> list[str]:
@@ -39,9 +41,7 @@ def _same(got: Any, expected: Any) -> bool:
         )
     if isinstance(expected, list):
         return (
-            isinstance(got, list)
-            and len(got) == len(expected)
-            and all(map(_same, got, expected))
+            isinstance(got, list) and len(got) == len(expected) and all(map(_same, got, expected))
         )
     if isinstance(expected, bool) or isinstance(got, bool):
         return got is expected
