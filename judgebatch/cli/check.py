@@ -1,5 +1,6 @@
 """``judgebatch check``: settings and inputs, without running."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -7,8 +8,9 @@ import typer
 from judgebatch.cli import console
 from judgebatch.cli.options import SETTINGS_FILE, JsonOption, SettingsOption
 from judgebatch.inputs import InputFile, InputSpec, discover, inspect_file, read_file
+from judgebatch.pipeline.policy_plan import read_plan
 from judgebatch.settings import Settings, load_settings
-from judgebatch.warehouse import is_warehouse
+from judgebatch.warehouse import is_warehouse, open_warehouse
 
 _SHOWN = 10
 
@@ -19,10 +21,11 @@ def check(
     quick: bool = typer.Option(False, "--quick", help="Read footers and columns, not the rows."),
     as_json: JsonOption = False,
 ) -> None:
-    """Check settings and inputs without running, and say what would be read.
+    """Check settings, policies and inputs without running, and say what the next run would read.
 
-    Files are read to the end, so that damage and bad rows show before the night; rows that would
-    go to quarantine are counted and the first ones shown. Nothing is written.
+    Files that no run has read are read to the end, so that damage and bad rows show before the
+    night; rows that would go to quarantine are counted and the first ones shown. Nothing is
+    written.
 
     For example:
 
@@ -31,15 +34,21 @@ def check(
         judgebatch check --settings corpus/judgebatch.toml --json
     """
     found = load_settings(settings)
-    inputs = {str(kind): _input(spec, quick=quick) for kind, spec in found.inputs.items()}
+    policies = read_plan(found).policies
+    ready = is_warehouse(found.warehouse)
+    log = open_warehouse(found.warehouse).runs() if ready else None
+    consumed = {name: one.digest for name, one in log.consumed().items()} if log else {}
     document = {
         "settings": str(found.source),
         "warehouse": str(found.warehouse),
-        "warehouse_ready": is_warehouse(found.warehouse),
+        "warehouse_ready": ready,
+        "runs": len(log) if log else 0,
         "tenants": len(found.tenants),
         "unknown_tenants": found.unknown_tenants.value,
-        "policies": list(found.policy_names()),
-        "inputs": inputs,
+        "policies": sorted(policies),
+        "inputs": {
+            str(kind): _input(spec, consumed, quick=quick) for kind, spec in found.inputs.items()
+        },
     }
     if as_json:
         console.say_json(document)
@@ -47,19 +56,21 @@ def check(
     _print(found, document)
 
 
-def _input(spec: InputSpec, *, quick: bool) -> dict[str, Any]:
+def _input(spec: InputSpec, consumed: Mapping[str, str], *, quick: bool) -> dict[str, Any]:
     files = discover(spec)
-    shapes = [inspect_file(file, spec) for file in files]
+    new = [file for file in files if consumed.get(f"{spec.kind}/{file.path}") != file.sha256]
+    shapes = [inspect_file(file, spec) for file in new]
     rows = sum(shape.rows for shape in shapes)
     result: dict[str, Any] = {
         "path": str(spec.root / spec.path),
         "files": len(files),
-        "bytes": sum(file.size for file in files),
+        "new_files": len(new),
+        "bytes": sum(file.size for file in new),
         "rows": rows,
         "carried_as_extra": sorted({name for shape in shapes for name in shape.extras}),
     }
     if not quick:
-        result |= _rows(files, spec, rows)
+        result |= _rows(new, spec, rows)
     return result
 
 
@@ -80,17 +91,24 @@ def _rows(files: list[InputFile], spec: InputSpec, rows: int) -> dict[str, Any]:
 
 def _print(found: Settings, document: dict[str, Any]) -> None:
     console.say(f"Settings   {document['settings']}")
-    ready = "ready" if document["warehouse_ready"] else "not made yet: `judgebatch init` makes it"
+    ready = (
+        f"{document['runs']:,} runs"
+        if document["warehouse_ready"]
+        else "not made yet: `judgebatch init` makes it"
+    )
     console.say(f"Warehouse  {document['warehouse']} ({ready})")
     console.say(
         f"Tenants    {document['tenants']} in the settings; rows of others go to "
         + ("quarantine" if found.unknown_tenants == "quarantine" else "grading under [defaults]")
     )
-    columns = ["input", "files", "rows", "bad rows", "tenants", "MiB", "path"]
+    if document["policies"]:
+        console.say(f"Policies   {', '.join(document['policies'])}")
+    columns = ["input", "files", "new", "rows", "bad rows", "tenants", "MiB", "path"]
     rows = [
         [
             kind,
             one["files"],
+            one["new_files"],
             one["rows"],
             one.get("bad_rows", "not read"),
             one.get("tenant_ids", "not read"),
@@ -99,7 +117,7 @@ def _print(found: Settings, document: dict[str, Any]) -> None:
         ]
         for kind, one in document["inputs"].items()
     ]
-    console.say_table("", columns, rows, right=columns[1:6])
+    console.say_table("", columns, rows, right=columns[1:7])
     for kind, one in document["inputs"].items():
         for row in one.get("first_bad_rows", []):
             console.say(f"{kind}: {row['source_file']} row {row['source_row']}: {row['message']}")
@@ -108,4 +126,4 @@ def _print(found: Settings, document: dict[str, Any]) -> None:
         if kind == "episodes" and one["carried_as_extra"]:
             names = ", ".join(one["carried_as_extra"])
             console.say(f"{kind}: columns carried as extra: {names}")
-    console.say("Everything can be read.")
+    console.say("Everything new can be read.")

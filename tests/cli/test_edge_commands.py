@@ -30,7 +30,7 @@ def test_init_leaves_settings_that_work_and_a_warehouse(capsys, project):
     assert tomllib.loads(text)["warehouse"] == "warehouse"
     ran = checked(capsys, project)
     assert ran.code == 0
-    assert "Everything can be read." in ran.out
+    assert "Everything new can be read." in ran.out
 
 
 def test_the_commented_keys_of_the_template_are_settings_too(capsys, project):
@@ -45,10 +45,15 @@ def test_the_commented_keys_of_the_template_are_settings_too(capsys, project):
     ]
     text = "\n".join(line for line in lines if "columns" not in line)
     path.write_text(text)
-    (project / "answers").mkdir()
+    for folder in ("answers", "policies"):
+        (project / folder).mkdir()
+    (project / "policies/questions.json").write_text('{"relevant": {"type": "noul"}}')
+    rule = '{"question": "relevant", "pass": {"noul": {"min": 0.5}}}'
+    (project / "policies/release.json").write_text(f'{{"rules": [{rule}]}}')
     ran = checked(capsys, project)
     assert ran.code == 0, ran.err
     assert "Tenants    1 in the settings" in ran.out
+    assert "Policies   release" in ran.out
 
 
 def test_init_overwrites_nothing(capsys, project):
@@ -87,6 +92,32 @@ def test_check_says_what_would_be_read(capsys, project):
     assert document["warehouse_ready"] is True
     quick = json.loads(checked(capsys, project, "--json", "--quick").out)
     assert "bad_rows" not in quick["inputs"]["episodes"]
+
+
+def test_check_reads_only_what_no_run_has_read(capsys, tmp_path):
+    out = tmp_path / "corpus"
+    assert run(capsys, "synth", out, "--episodes", 200, "--tenants", 2, "--nights", 1).code == 0
+    assert run(capsys, "init", out).code == 0
+    before = json.loads(checked(capsys, out, "--json").out)["inputs"]["episodes"]
+    as_of = ["--as-of", "2026-03-02T03:00:00Z"]
+    assert run(capsys, "run", "--settings", out / "judgebatch.toml", *as_of).code == 0
+    document = json.loads(checked(capsys, out, "--json").out)
+    after = document["inputs"]["episodes"]
+    assert (before["files"], before["new_files"], after["files"], after["new_files"]) == (
+        1,
+        1,
+        1,
+        0,
+    )
+    assert (after["rows"], document["runs"]) == (0, 1)
+
+
+def test_check_reads_the_policies_too(capsys, project):
+    path = project / "judgebatch.toml"
+    path.write_text(path.read_text().replace("[defaults]", '[defaults]\npolicies = ["release"]'))
+    ran = checked(capsys, project)
+    assert (ran.code, ran.out) == (2, "")
+    assert "policies" in ran.err
 
 
 @pytest.mark.parametrize("quick", [[], ["--quick"]])
