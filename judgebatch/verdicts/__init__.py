@@ -2,7 +2,7 @@
 
 from judgebatch.verdicts.accounting import Account, account
 from judgebatch.verdicts.dialect import UnreadableVerdictError
-from judgebatch.verdicts.interpret import InterpretedBatch, interpret_texts
+from judgebatch.verdicts.batch import InterpretedBatch, interpret_texts
 from judgebatch.verdicts.model import Interpretation
 from judgebatch.verdicts.pairwise import comparison_outcome
 from judgebatch.verdicts.restatement import (

@@ -1,4 +1,4 @@
-"""Deep equality of JSON values: the order of keys is irrelevant, 1 and 1.0 differ, 0.0 and -0.0 too.
+"""Deep equality of JSON values: key order is irrelevant, 1 and 1.0 differ, 0.0 and -0.0 too.
 
 Python's own equality is no help: it takes 1, 1.0 and true for the same.
 """

@@ -153,7 +153,7 @@ class Flat:
                     entry_nodes += self._add_nodes(node, len(attempts), ATTEMPT, level + 1)
                     entries += attempts
                 if tier is not None:
-                    self._add_tier(node, body, tier, attempts)
+                    self._add_tier(body, tier, attempts)
             if subs and type(subs) is list and level < LAST_LEVEL:
                 sub_nodes += self._add_nodes(node, len(subs), SUB_VERDICT, level + 1)
                 sub_entries += subs
@@ -169,7 +169,7 @@ class Flat:
             verdicts = [verdicts[at] for at in kept]
         return entry_nodes + sub_nodes, verdicts + sub_entries
 
-    def _add_tier(self, node: int, body: Object, tier: str, attempts: list[Json]) -> None:
+    def _add_tier(self, body: Object, tier: str, attempts: list[Json]) -> None:
         """Append what a decision for a tier needs; its attempts are the newest nodes."""
         aggregate = body.get("aggregated")
         for at, entry in enumerate(attempts, len(self.nodes.row) - len(attempts)):

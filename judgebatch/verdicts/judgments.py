@@ -72,7 +72,7 @@ class Checks(NamedTuple):
     """Entries of lists of checks: the judgment of each, in order, and which ones were accepted."""
 
     judgment: Index
-    index: Index
+    place: Index
     accepted: Mask
     name: pl.Series
     passed: pl.Series
@@ -84,9 +84,9 @@ class Judged(NamedTuple):
 
     where: Where
     status: pl.Series
-    status_code: npt.NDArray[np.int64]
+    status_code: Index
     reason_code: pl.Series
-    code: npt.NDArray[np.int64]
+    code: Index
     reasoning: pl.Series
     score: pl.Series
     bare_score: pl.Series
@@ -247,4 +247,5 @@ def _vacuous(held: tuple[Judgments, ...], code: Index) -> Index:
     criteria = read_all(j.criteria for j in held).values
     constraints = read_all(j.constraints for j in held).values
     none = members.where(criteria == 0.0) | members.where(constraints == 0.0)
-    return at[none & (code[at] == PASS)]
+    passed: Mask = none & (code[at] == PASS)
+    return at[passed]

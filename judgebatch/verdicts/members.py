@@ -66,7 +66,7 @@ class Pool:
     def __init__(
         self,
         dtype: pl.DataType,
-        types: frozenset[type],
+        types: frozenset[object],
         repair: Repair,
         limits: tuple[int, int] | None = None,
     ) -> None:

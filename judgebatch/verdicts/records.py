@@ -83,18 +83,24 @@ class CheckLists:
 
     def add(self, first: int, lists: list[Json]) -> None:
         """Append the lists of judgments, which are numbered from ``first``."""
+        found: list[Json] = []
         for owner, entries in enumerate(lists, first):
             if entries or type(entries) is not list:
                 if type(entries) is list:
                     self.owner.append(owner)
                     self.size.append(len(entries))
-                    if not all_objects(entries):
-                        entries = [e if type(e) is dict else NOTHING for e in entries]
-                    self.name.pending += [e.get("name") for e in entries]
-                    self.passed.pending += [e.get("passed") for e in entries]
-                    self.message.pending += [e.get("message") for e in entries]
+                    found += entries
                 else:
                     (self.absent if entries is None else self.not_list).append(owner)
+        if found:
+            checks = (
+                found
+                if all_objects(found)
+                else [check if type(check) is dict else NOTHING for check in found]
+            )
+            self.name.pending += [check.get("name") for check in checks]
+            self.passed.pending += [check.get("passed") for check in checks]
+            self.message.pending += [check.get("message") for check in checks]
 
 
 class Judgments:

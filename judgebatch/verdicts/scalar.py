@@ -10,7 +10,7 @@ import polars as pl
 
 from judgebatch.verdicts.dialect import LiveVerdict, normalised
 from judgebatch.verdicts.evidence import COLUMN_NAMES
-from judgebatch.verdicts.interpret import InterpretedBatch, interpret_objects
+from judgebatch.verdicts.batch import InterpretedBatch, interpret_objects
 from judgebatch.verdicts.members import Json
 from judgebatch.verdicts.model import (
     Check,

@@ -55,16 +55,21 @@ def summaries(
         )
     ).select("row", entry=_judge())
     named = stages.filter(pl.col("stage").is_not_null()).select("row", entry=_stage())
-    columns = {"silent": silent, "named": named}
-    for name, entries in columns.items():
-        if entries.is_empty():
-            columns[name] = pl.Series(name, [None], dtype=pl.String).new_from_index(0, len(frame))
-        else:
-            joined = frame.select("row").join(
-                _joined(entries), on="row", how="left", maintain_order="left"
-            )
-            columns[name] = joined["text"].alias(name)
-    return frame.with_columns(columns.values()).select(_paragraph()).to_series()
+    return (
+        frame.with_columns(
+            _beside(frame, silent).alias("silent"), _beside(frame, named).alias("named")
+        )
+        .select(_paragraph())
+        .to_series()
+    )
+
+
+def _beside(frame: pl.DataFrame, entries: pl.DataFrame) -> pl.Series:
+    """Return the entries of each row in one text; null where it has none."""
+    if entries.is_empty():
+        return pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
+    rows = frame.select("row")
+    return rows.join(_joined(entries), on="row", how="left", maintain_order="left")["text"]
 
 
 def _judge() -> pl.Expr:

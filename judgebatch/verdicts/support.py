@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
 from judgebatch.verdicts import members
 from judgebatch.verdicts.attempts import DISPOSITIONS, POLICIES, REASONS, STAGE_FAILED
 from judgebatch.verdicts.attempts import AttemptsRead as Attempts
 from judgebatch.verdicts.defects import Defects, Phase, Place, Rule
 from judgebatch.verdicts.evidence import BLOCK, COLUMN_NAMES, EvidenceRead
+from judgebatch.verdicts.expected import ANY_VOTE, NEEDED, UNKNOWN, expect
 from judgebatch.verdicts.judgments import (
     ABSTAIN,
     CODE,
@@ -33,14 +33,7 @@ from judgebatch.verdicts.walk import (
     VERDICT_MISSING,
     Walk,
 )
-from judgebatch.vocabulary import (
-    MACHINERY_CODES,
-    DefectKind,
-    ErrorPolicy,
-    NotApplicablePolicy,
-    ReasonCode,
-    Strategy,
-)
+from judgebatch.vocabulary import MACHINERY_CODES, DefectKind, ReasonCode
 
 _ABSENT, _INCONSISTENT = DefectKind.ABSENT, DefectKind.INCONSISTENT
 _EXECUTION_FAILED, _CHILD_UNDECIDED, _UNDECLARED = range(3)
@@ -189,22 +182,21 @@ def _check_rule(support: _Support, evidence: EvidenceRead, root: Index, block: I
     tree = support.tree
     own = support.aggregate[tree.roots[root]]
     columns = {name: column.gather(block) for name, column in evidence.columns.items()}
-    expected, code, needed = _expect(
-        columns, support.judged.bare_score.gather(own), _blames_machinery(evidence)[block]
-    )
-    for key in _NEEDED:
-        hits = np.flatnonzero(needed == _NEEDED.index(key))
+    score = support.judged.bare_score.gather(own)
+    expected = expect(columns, score, _blames_machinery(evidence)[block])
+    for at, key in enumerate(NEEDED):
+        hits = np.flatnonzero(expected.missing == at)
         rule = Rule(f"{BLOCK}.{key}", _ABSENT, f"the evidence's {key} is needed and not there")
         support.note(rule, Place.AGGREGATE, root[hits], tree.roots[root[hits]], 8)
     status, actual = support.judged.status_code[own], support.judged.code[own]
-    comparable = (expected != _UNKNOWN) & (status >= 0)
+    comparable = (expected.status != UNKNOWN) & (status >= 0)
     support.doubt(root[~comparable])
     voted = (status == PASS) | (status == FAIL) | (status == ABSTAIN)
-    differs = comparable & np.where(expected == _ANY_VOTE, ~voted, status != expected)
-    hits = root[differs]
+    other = np.where(expected.status == ANY_VOTE, ~voted, status != expected.status)
+    hits = root[comparable & other]
     support.refute(_STATUS_DIFFERS, Place.AGGREGATE, hits, tree.roots[hits], 9)
-    differs = comparable & (code >= 0) & (actual != Vocabulary.ABSENT) & (actual != code)
-    hits = root[differs]
+    coded = (expected.code >= 0) & (actual != Vocabulary.ABSENT)
+    hits = root[comparable & coded & (actual != expected.code)]
     support.refute(_CODE_DIFFERS, Place.AGGREGATE, hits, tree.roots[hits], 10)
 
 
@@ -216,89 +208,3 @@ def _blames_machinery(evidence: EvidenceRead) -> Mask:
     codes = REASON_CODES.codes(counts.code)
     blames[counts.block[np.isin(codes, _MACHINERY) | (codes == Vocabulary.UNKNOWN)]] = True
     return blames
-
-
-_UNKNOWN, _ANY_VOTE = -1, -2
-"""No status is expected; any vote is as good as another."""
-_NEEDED = ("strategy", "eligibleCount", "passCount", "failCount", "threshold")
-_STRATEGIES = Vocabulary(list(Strategy))
-_CONSENSUS, _MAJORITY, _ALL_MUST_PASS = (
-    list(Strategy).index(strategy)
-    for strategy in (Strategy.CONSENSUS, Strategy.MAJORITY, Strategy.ALL_MUST_PASS)
-)
-_NUMERIC = tuple(
-    at for at, strategy in enumerate(Strategy) if at not in {_CONSENSUS, _MAJORITY, _ALL_MUST_PASS}
-)
-
-
-def _expect(
-    columns: dict[str, pl.Series], score: pl.Series, blames_machinery: Mask
-) -> tuple[Index, Index, Index]:
-    """Return the expected status, its reason code (-1: none) and the needed key not there (-1)."""
-    size = len(score)
-    expected = np.full(size, _UNKNOWN, dtype=np.int64)
-    code = np.full(size, -1, dtype=np.int64)
-    needed = np.full(size, -1, dtype=np.int64)
-    pending = np.ones(size, dtype=np.bool_)
-
-    def answer(mask: Mask, status: int, reason: int = -1) -> None:
-        hits = pending & mask
-        expected[hits] = status
-        code[hits] = reason
-        pending[hits] = False
-
-    def need(mask: Mask, key: str) -> None:
-        hits = pending & mask & members.nulls(columns[_COLUMN_OF[key]])
-        needed[hits] = _NEEDED.index(key)
-        pending[hits] = False
-
-    def count(name: str) -> Index:
-        return columns[name].fill_null(0).to_numpy()
-
-    everywhere = np.ones(size, dtype=np.bool_)
-    need(everywhere, "strategy")
-    excluded, errors = count("not_applicable_count"), count("error_count")
-    refuse = members.where(columns["not_applicable_policy"] == NotApplicablePolicy.REFUSE.value)
-    propagate = members.where(columns["error_policy"] == ErrorPolicy.PROPAGATE.value)
-    charge = members.where(columns["error_policy"] == ErrorPolicy.TREAT_AS_FAIL.value)
-    answer(refuse & (excluded > 0), ERROR, CODE[ReasonCode.NOT_APPLICABLE_REFUSED])
-    answer(propagate & (errors > 0), ERROR, CODE[ReasonCode.ERRORS_PROPAGATED])
-    answer(charge & (errors > 0) & blames_machinery, ERROR, CODE[ReasonCode.ERRORS_PROPAGATED])
-
-    need(everywhere, "eligibleCount")
-    eligible = count("eligible_count")
-    exclude = members.where(columns["not_applicable_policy"] == NotApplicablePolicy.EXCLUDE.value)
-    inputs = count("input_count")
-    answer((eligible == 0) & exclude & (inputs > 0) & (inputs == excluded), NOT_APPLICABLE)
-    answer(eligible == 0, ABSTAIN)
-
-    strategy = _STRATEGIES.codes(columns["strategy"])
-    consensus, majority = strategy == _CONSENSUS, strategy == _MAJORITY
-    all_must_pass = strategy == _ALL_MUST_PASS
-    need(consensus | majority, "passCount")
-    need(consensus | majority | all_must_pass, "failCount")
-    passes, fails = count("pass_count"), count("fail_count")
-    answer(consensus & (passes == eligible), PASS)
-    answer(consensus & (fails == eligible), FAIL)
-    answer(consensus, ABSTAIN)
-    answer(majority & (passes > fails), PASS)
-    answer(majority & (passes < fails), FAIL)
-    answer(majority, _ANY_VOTE)
-    answer(all_must_pass & (fails > 0), FAIL)
-    answer(all_must_pass, PASS)
-    numeric = np.isin(strategy, _NUMERIC)
-    need(numeric, "threshold")
-    scored = numeric & ~members.nulls(score)
-    reached = members.where(score >= columns["threshold"])
-    answer(scored & reached, PASS)
-    answer(scored, FAIL)
-    return expected, code, needed
-
-
-_COLUMN_OF = {
-    "strategy": "strategy",
-    "eligibleCount": "eligible_count",
-    "passCount": "pass_count",
-    "failCount": "fail_count",
-    "threshold": "threshold",
-}

@@ -234,7 +234,7 @@ def _paths(parts: Parts, place: Index, at: Index, seats: tuple[Index, Index]) ->
             index = pl.Series(seats[1][numbers]).cast(pl.String)
             put(kind, tree.body_path.gather(seats[0][numbers]) + ".seats[" + index + "]")
         else:
-            index = pl.Series(checks.index[numbers]).cast(pl.String)
+            index = pl.Series(checks.place[numbers]).cast(pl.String)
             of = _judgment_paths(parts, checks.judgment[numbers])
             put(kind, of + ".checks[" + index + "]")
     return paths

@@ -1,6 +1,8 @@
 """Interpretation of stored verdicts: texts in, tables out."""
 
-from collections.abc import Iterable, Iterator
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +40,9 @@ from judgebatch.verdicts.walk import REJECTION, Walk, walk
 from judgebatch.vocabulary import Reading, ReadingSupport, ReasonCode, Status
 
 CHUNK = 64
-"""Verdicts whose decoded form is held at once."""
+"""Verdicts whose decoded form is held at once: few enough to stay in a processor's cache."""
+CHUNK_BYTES = 1 << 18
+"""A chunk also ends with the text that brings it to this size."""
 
 _READING_OF = {
     Status.PASS: Reading.ACCEPTED,
@@ -78,46 +82,60 @@ def interpret_texts(texts: pl.Series) -> InterpretedBatch:
     flat = Flat()
     rows: list[int] = []
     unreadable: list[tuple[int, str]] = []
-    import gc
-
-    gc.disable()
-    for first, part in _chunks(texts):
-        found: list[dict[str, Json]] = []
-        numbers: list[int] = []
-        for row, text in enumerate(part, first):
-            try:
-                verdict = orjson.loads(text)
-            except orjson.JSONDecodeError as error:
-                unreadable.append((row, str(error)))
-                continue
-            if type(verdict) is dict:
-                found.append(verdict)
-                numbers.append(row)
-            else:
-                unreadable.append((row, f"{_TYPES[type(verdict)]} instead of a JSON object"))
-        flat.add(list(range(len(rows), len(rows) + len(numbers))), found)
-        rows += numbers
-    gc.enable()
+    with _uncollected():
+        for first, last in _chunks(texts):
+            found: list[dict[str, Json]] = []
+            numbers: list[int] = []
+            for row, text in enumerate(texts[first:last].to_list(), first):
+                try:
+                    verdict = orjson.loads("" if text is None else text)
+                except orjson.JSONDecodeError as error:
+                    unreadable.append((row, str(error)))
+                    continue
+                if type(verdict) is dict:
+                    found.append(verdict)
+                    numbers.append(row)
+                else:
+                    unreadable.append((row, f"{_TYPES[type(verdict)]} instead of a JSON object"))
+            flat.add(list(range(len(rows), len(rows) + len(numbers))), found)
+            rows += numbers
     return _interpret(flat, np.array(rows, dtype=np.int64), unreadable)
 
 
-def interpret_objects(verdicts: Iterable[dict[str, Json]]) -> InterpretedBatch:
+def interpret_objects(verdicts: Sequence[dict[str, Json]]) -> InterpretedBatch:
     """Interpret verdicts that are decoded already, by the same rules."""
     flat = Flat()
-    count = 0
-    for verdict in verdicts:
-        flat.add([count], [verdict])
-        count += 1
-    return _interpret(flat, np.arange(count), [])
+    for first in range(0, len(verdicts), CHUNK):
+        chunk = list(verdicts[first : first + CHUNK])
+        flat.add(list(range(first, first + len(chunk))), chunk)
+    return _interpret(flat, np.arange(len(verdicts)), [])
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from visiting decoded documents, which hold no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 _TYPES = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false"}
 _TYPES[type(None)] = "null"
 
 
-def _chunks(texts: pl.Series) -> Iterator[tuple[int, list[str]]]:
-    for first in range(0, len(texts), CHUNK):
-        yield first, ["" if t is None else t for t in texts[first : first + CHUNK].to_list()]
+def _chunks(texts: pl.Series) -> Iterator[tuple[int, int]]:
+    """Return where chunks begin and end."""
+    ends = np.cumsum(texts.str.len_bytes().fill_null(0).cast(pl.Int64).to_numpy())
+    first = 0
+    while first < len(texts):
+        full = ends[first - 1] + CHUNK_BYTES if first else CHUNK_BYTES
+        last = min(first + CHUNK, int(np.searchsorted(ends, full)) + 1, len(texts))
+        yield first, last
+        first = last
 
 
 def _interpret(flat: Flat, rows: Index, unreadable: list[tuple[int, str]]) -> InterpretedBatch:
@@ -140,12 +158,20 @@ def _interpret(flat: Flat, rows: Index, unreadable: list[tuple[int, str]]) -> In
     found, counts = defect_table(parts, defects, seat_places)
     interpretations = _interpretations(parts, walked, counts, stages, seats)
     return InterpretedBatch(
-        *(
-            table.with_columns(row=pl.Series(rows[table["row"].to_numpy()]))
-            for table in (interpretations, stages, seats, checks, found)
+        interpretations=_renumbered(interpretations, rows),
+        stages=_renumbered(stages, rows),
+        judges=_renumbered(seats, rows),
+        checks=_renumbered(checks, rows),
+        defects=_renumbered(found, rows),
+        unreadable=pl.DataFrame(
+            unreadable, schema={"row": pl.Int64, "message": pl.String}, orient="row"
         ),
-        pl.DataFrame(unreadable, schema={"row": pl.Int64, "message": pl.String}, orient="row"),
     )
+
+
+def _renumbered(table: pl.DataFrame, rows: Index) -> pl.DataFrame:
+    """Return the table with the rows of the texts instead of those of the readable ones."""
+    return table.with_columns(row=pl.Series(rows[table["row"].to_numpy()]))
 
 
 def _interpretations(
