@@ -13,6 +13,7 @@ from judgebatch.cli.registry import LazyGroup
 from judgebatch.errors import JudgebatchError
 
 UNEXPECTED = 1
+INTERRUPTED = 130
 DEBUG = "--debug"
 _LONGEST = 500
 
@@ -80,12 +81,15 @@ def run_command(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         console.fail(str(error))
         return error.exit_code
-    except Exception as error:  # noqa: BLE001 - the last place where it can become a paragraph
+    except KeyboardInterrupt:
+        console.fail("interrupted. A run that was not finished has published nothing.")
+        return INTERRUPTED
+    except BaseException as error:  # noqa: BLE001 - also what compiled libraries panic with
         return _unexpected(error, debug=debug)
     return 0
 
 
-def _unexpected(error: Exception, *, debug: bool) -> int:
+def _unexpected(error: BaseException, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     advice = "" if debug else " Run it again with --debug to see where, and report what it prints."

@@ -68,10 +68,11 @@ def discover(spec: InputSpec) -> list[InputFile]:
         There is nothing at the path, something there is no readable regular file, or a link leads
         out of the folder.
     """
-    folder, pattern = _split(spec)
-    if pattern is None and folder.is_file():
-        return [_file(folder.parent, folder, spec)]
+    folder = spec.root
     try:
+        folder, pattern = _split(spec)
+        if pattern is None and folder.is_file():
+            return [_file(folder.parent, folder, spec)]
         if not folder.is_dir():
             raise _missing(folder, spec)
         found = _walk(folder, spec) if pattern is None else _match(folder, pattern, spec)
@@ -137,7 +138,7 @@ def _file(folder: Path, location: Path, spec: InputSpec) -> InputFile:
 
 
 def _inside(folder: Path, location: Path, spec: InputSpec) -> None:
-    if location.is_symlink() and not location.resolve().is_relative_to(folder.resolve()):
+    if not location.resolve().is_relative_to(folder.resolve()):
         raise InputError(
             f"The {spec.kind} input has a link that leads out of its folder: {location} points to "
             f"{location.resolve()}. Put the file itself there, or name its folder in "

@@ -114,3 +114,27 @@ def test_the_module_is_a_program():
 def test_names_of_commands_are_unique():
     names = [entry.name for entry in registry.ENTRIES]
     assert len(set(names)) == len(names)
+
+
+class PanicError(BaseException):
+    pass
+
+
+def test_a_panic_of_a_compiled_library_is_an_unexpected_error(capsys, monkeypatch):
+    def fail(path):
+        raise PanicError("index out of bounds")
+
+    monkeypatch.setattr(check, "load_settings", fail)
+    ran = run(capsys, "check")
+    assert ran.code == 1
+    assert "PanicError: index out of bounds" in ran.err
+
+
+def test_an_interrupt_is_one_line_and_exit_code_130(capsys, monkeypatch):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check, "load_settings", interrupt)
+    ran = run(capsys, "check")
+    assert ran.code == 130
+    assert "Traceback" not in ran.err

@@ -104,6 +104,17 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
     assert "leads out of its folder" in message(tmp_path, path="in")
 
 
+def test_a_linked_folder_does_not_lead_a_pattern_outside(tmp_path):
+    outside = put(tmp_path / "outside" / "a.parquet")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "folder").symlink_to(outside.parent)
+    assert "leads out of its folder" in message(tmp_path, path="in/*/a.parquet")
+
+
+def test_a_path_that_no_file_system_takes_is_named(tmp_path):
+    assert "cannot be read: File name too long" in message(tmp_path, path="x" * 5_000)
+
+
 def test_a_link_inside_the_folder_is_read(tmp_path):
     put(tmp_path / "a.parquet")
     (tmp_path / "b.parquet").symlink_to(tmp_path / "a.parquet")
