@@ -38,6 +38,20 @@ class Judgments(_Verdict):
     outcome = c.text("returned, raised or nothing; null means returned.", null=True)
 
 
+class WantedPairs(Table):
+    """One row per question to put to a judge attached to a run."""
+
+    name = "wanted_pairs"
+    kind = "state"
+    order = ("tenant_id", "task_id", "episode_id", "compared_episode_id", "ordinal")
+
+    tenant_id = c.text("The isolation boundary.", key=True)
+    task_id = c.text("The task that is judged.", key=True)
+    episode_id = c.text("The episode asked about; the left one of a pair.", key=True)
+    compared_episode_id = c.text("The right one; null for a question about one.", null=True)
+    ordinal = c.count("How often the question was put before, in earlier runs.", key=True)
+
+
 class _Evidence(_Verdict):
     strategy = c.text("The reducing strategy; null without evidence.", null=True)
     error_policy = c.text("What became of errors.", null=True)

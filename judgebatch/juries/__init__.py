@@ -17,6 +17,7 @@ from judgebatch.juries.judged import Judged, reduce_judgments, verdicts_of
 from judgebatch.juries.judgment import Check, Judgment
 from judgebatch.juries.live import Renamed, SeatJudge, from_judges, seat_for, vote
 from judgebatch.juries.loading import jury_of, parse_jury
+from judgebatch.juries.reducer import JuryReducer
 from judgebatch.juries.rosters import Finding, Requirement, Roster, roll_up
 from judgebatch.juries.single import aggregate_judgments
 from judgebatch.juries.text import pointer
@@ -33,6 +34,7 @@ __all__ = [
     "Judged",
     "Judgment",
     "Jury",
+    "JuryReducer",
     "Member",
     "MetaJury",
     "Reduction",

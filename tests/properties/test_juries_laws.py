@@ -142,7 +142,7 @@ def weightless(document: dict[str, Any]) -> bool:
     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases())
 def test_a_verdict_is_strictly_built_and_reads_supported(case: tuple[Jury, pl.DataFrame]):
     jury, frame = case
@@ -170,7 +170,7 @@ def test_a_verdict_is_strictly_built_and_reads_supported(case: tuple[Jury, pl.Da
     assert judged.attempts["path"].to_list() == read.stages["path"].to_list()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases(), st.randoms(use_true_random=False))
 def test_neither_order_nor_company_changes_a_verdict(case: tuple[Jury, pl.DataFrame], random: Any):
     jury, frame = case
