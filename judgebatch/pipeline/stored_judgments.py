@@ -9,7 +9,7 @@ import polars as pl
 from judgebatch.contracts.judgments import JudgmentQuarantine, Judgments
 from judgebatch.contracts.table import conform, schema_of
 from judgebatch.juries import pointer
-from judgebatch.verdicts.interpret import InterpretedBatch, interpret_texts
+from judgebatch.verdicts import InterpretedBatch, interpret_texts
 from judgebatch.vocabulary import JudgmentFault, KeySource, ReasonCode, Status
 
 _KEYS = ["tenant_id", "verdict_id"]

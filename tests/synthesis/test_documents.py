@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from judgebatch.synthesis.documents import Kind, documents
-from judgebatch.verdicts.interpret import interpret_texts
+from judgebatch.verdicts.batch import interpret_texts
 from judgebatch.vocabulary import TERMINAL_CODES
 
 READS = {
