@@ -86,9 +86,11 @@ def _say_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _plain(value: object) -> object:
-    """Return a value as it is printed: null is nothing, a time is ISO 8601 in UTC."""
+    """Return a value as it is printed: null as nothing, a time as ISO 8601 in UTC, true, false."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     return value
