@@ -39,7 +39,7 @@ def main() -> int:
     """Run the demo and return the exit code of the first command that fails, or 0."""
     _make_room()
     nights = sorted(path.stem for path in (SAMPLE / "episodes").glob("*.parquet"))
-    commands: list[list[str]] = [["init", str(DEMO)]]
+    commands: list[list[str]] = []
     for night in nights:
         due = datetime.combine(datetime.fromisoformat(night).date(), DUE) + timedelta(days=1)
         as_of = f"{due:%Y-%m-%dT%H:%M:%SZ}"

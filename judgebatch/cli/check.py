@@ -94,7 +94,7 @@ def _print(found: Settings, document: dict[str, Any]) -> None:
     ready = (
         f"{document['runs']:,} runs"
         if document["warehouse_ready"]
-        else "not made yet: `judgebatch init` makes it"
+        else "not made yet: the first run makes it"
     )
     console.say(f"Warehouse  {document['warehouse']} ({ready})")
     console.say(

@@ -14,6 +14,7 @@ from judgebatch.errors import JudgebatchError
 
 UNEXPECTED = 1
 INTERRUPTED = 130
+"""What Typer exits with when the keyboard interrupts."""
 DEBUG = "--debug"
 _LONGEST = 500
 
@@ -75,15 +76,15 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         typer.main.get_command(app)(rest, prog_name="judgebatch")
     except SystemExit as done:
-        return done.code if isinstance(done.code, int) else int(done.code is not None)
+        code = done.code if isinstance(done.code, int) else int(done.code is not None)
+        if code == INTERRUPTED:
+            console.fail("interrupted. A run that was not finished has published nothing.")
+        return code
     except JudgebatchError as error:
         if debug:
             traceback.print_exc()
         console.fail(str(error))
         return error.exit_code
-    except KeyboardInterrupt:
-        console.fail("interrupted. A run that was not finished has published nothing.")
-        return INTERRUPTED
     except BaseException as error:  # noqa: BLE001 - also what compiled libraries panic with
         return _unexpected(error, debug=debug)
     return 0

@@ -48,7 +48,6 @@ def synth(
         )
     console.say(f"Wrote {corpus.episodes:,} episodes and {corpus.verdicts:,} verdicts to {out}.")
     console.say("Grade it night by night:")
-    console.say(f"  judgebatch init {out}")
     for moment in corpus.as_of:
         as_of = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
         console.say(f"  judgebatch run --settings {corpus.settings} --as-of {as_of}")
