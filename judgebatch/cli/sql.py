@@ -4,6 +4,7 @@ import csv
 import sys
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Annotated, Any
 
 import duckdb
@@ -79,7 +80,7 @@ def _say_json_lines(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None
 
 
 def _say_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    shown = [[_plain(value) for value in row] for row, _ in zip(rows, range(_SHOWN), strict=False)]
+    shown = [[_plain(value) for value in row] for row in islice(rows, _SHOWN)]
     console.say_table("", columns, shown)
     if next(rows, None) is not None:
         console.note(f"These are the first {_SHOWN} rows; --csv or --json prints all.")
