@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import NoReturn
 
 from judgebatch.errors import InputError, did_you_mean
@@ -50,7 +51,7 @@ def lay_out(schema: Schema, spec: InputSpec, place: str) -> Layout:
         if source in names:
             positions[column.name] = names.index(source)
         elif column.required or column.name != source:
-            _missing(column, source, names, spec, place)
+            _missing(column, source, schema, spec, place)
     present = [column for column in columns if column.name in positions]
     for column in present:
         _check_type(column, schema.field(positions[column.name]), schema, spec, place)
@@ -86,22 +87,30 @@ def _source(name: str, spec: InputSpec) -> str:
     return spec.columns.get(name, name)
 
 
-def _missing(
-    column: Column, source: str, names: Sequence[str], spec: InputSpec, place: str
-) -> NoReturn:
+def _missing(column: Column, source: str, schema: Schema, spec: InputSpec, place: str) -> NoReturn:
+    names = list(schema.names)
     has = f"it has {_listed(names)}"
     hint = did_you_mean(source, names)
     if source != column.name:
+        part = "wide" if source not in spec.columns.values() else "columns"
         raise InputError(
             f"{place} has no column {source!r}, which the settings name for {column.name}; "
-            f"{has}{hint}. Correct [{spec.table}.columns] or the file."
+            f"{has}{hint}. Correct [{spec.table}.{part}] or the file."
         )
-    free = [name for name in names if name not in spec.columns.values()]
-    close = did_you_mean(column.name, free).rpartition("did you mean ")[2].strip("?)'") or "…"
+    contract = {one.name for one in columns_of(CONTRACTS[spec.kind])}
+    free = [
+        one.name
+        for one in schema
+        if one.name not in contract
+        and one.name not in spec.columns.values()
+        and accepts(column.form, one.type)
+    ]
+    close = next(iter(get_close_matches(column.name, free, n=1)), "…")
+    could = f" (of that type there: {_listed(free)})" if free else ""
     raise InputError(
         f"{place} has no column {column.name!r} ({column.form.value}); {has}{hint}. If it has "
         f"another name there, say so in the settings: [{spec.table}.columns] {column.name} = "
-        f'"{close}".'
+        f'"{close}"{could}.'
     )
 
 

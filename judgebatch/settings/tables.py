@@ -111,34 +111,37 @@ class WideTable(Strict):
         return self
 
 
-class EpisodesTable(Strict):
+class InputTable(Strict):
+    """What the tables of the inputs share."""
+
+    assume_timezone: Annotated[str, BeforeValidator(_zone)] | None = None
+
+
+class EpisodesTable(InputTable):
     """``[inputs.episodes]``."""
 
     path: PathText = "episodes"
     columns: Annotated[
         dict[str, str], BeforeValidator(lambda value: _column_map(InputKind.EPISODES, value))
     ] = Field(default_factory=dict)
-    assume_timezone: Annotated[str, BeforeValidator(_zone)] | None = None
 
 
-class VerdictsTable(Strict):
+class VerdictsTable(InputTable):
     """``[inputs.verdicts]``."""
 
     path: PathText = "verdicts"
     columns: Annotated[
         dict[str, str], BeforeValidator(lambda value: _column_map(InputKind.VERDICTS, value))
     ] = Field(default_factory=dict)
-    assume_timezone: Annotated[str, BeforeValidator(_zone)] | None = None
 
 
-class AnswersTable(Strict):
+class AnswersTable(InputTable):
     """``[inputs.answers]``."""
 
     path: PathText = "answers"
     columns: Annotated[
         dict[str, str], BeforeValidator(lambda value: _column_map(InputKind.ANSWERS, value))
     ] = Field(default_factory=dict)
-    assume_timezone: Annotated[str, BeforeValidator(_zone)] | None = None
     wide: dict[Text, WideTable] = Field(default_factory=dict)
 
 

@@ -97,5 +97,8 @@ def test_wide_answers_become_long(tmp_path):
 
 def test_a_wide_column_that_is_missing_is_named(tmp_path):
     table = pa.table({"tenant_id": ["a"], "episode_id": ["1"], "answered_at": times(1)})
-    with pytest.raises(InputError, match="no column 'p_rel', which the settings name for"):
+    with pytest.raises(
+        InputError,
+        match=r"no column 'p_rel', which the settings name for .* \[inputs\.answers\.wide\]",
+    ):
         read(table, tmp_path, "answers", wide=WIDE)

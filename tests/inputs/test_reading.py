@@ -249,6 +249,8 @@ def test_a_missing_column_says_what_the_mapping_could_say(tmp_path):
     assert "has no column 'episode_id' (text); it has 'tenant_id', 'episodeid'" in said
     assert "(did you mean 'episodeid'?)" in said
     assert '[inputs.episodes.columns] episode_id = "episodeid"' in said
+    said = refused(tmp_path, episodes(run=["a", "b"]).drop_columns(["episode_id"]))
+    assert "episode_id = \"…\" (of that type there: 'run')." in said
     said = refused(tmp_path, episodes().drop_columns(["cost_usd"]))
     assert "has no column 'cost_usd' (an amount: a number or a decimal)" in said
 
