@@ -19,11 +19,12 @@ from judgebatch.juries.live import Renamed, SeatJudge, from_judges, seat_for, vo
 from judgebatch.juries.loading import jury_of, parse_jury
 from judgebatch.juries.reducer import JuryReducer
 from judgebatch.juries.rosters import Finding, Requirement, Roster, roll_up
-from judgebatch.juries.single import aggregate_judgments
+from judgebatch.juries.single import AggregationError, aggregate_judgments
 from judgebatch.juries.text import pointer
 from judgebatch.juries.verdict import CompositeAttempt, Decision, Seat, Verdict
 
 __all__ = [
+    "AggregationError",
     "Cascade",
     "Check",
     "CompositeAttempt",

@@ -44,6 +44,8 @@ from judgebatch.juries.text import pointer
 from judgebatch.juries.verdict import Verdict
 from judgebatch.vocabulary import (
     TERMINAL_CODES,
+    DecisionBasis,
+    DecisionKind,
     DispositionReason,
     ReasonCode,
     TierPolicy,
@@ -83,6 +85,8 @@ class Outcome:
         (n,) whether the jury raised or returned nothing.
     any_failed, all_passed
         (n,) of the individuals that the verdict names.
+    rejection
+        (n,) whether following the decisions ends at an individual rejection.
     """
 
     jury: Jury
@@ -92,6 +96,7 @@ class Outcome:
     missing: Bools
     any_failed: Bools
     all_passed: Bools
+    rejection: Bools
 
 
 @dataclass(slots=True)
@@ -242,6 +247,7 @@ class Evaluation:
             missing=np.zeros(len(rows), np.bool_),
             any_failed=(status == FAIL).any(axis=0),
             all_passed=(status == PASS).all(axis=0),
+            rejection=np.zeros(len(rows), np.bool_),
             index=index,
             weight=seated.weight,
         )
@@ -279,6 +285,7 @@ class Evaluation:
             missing=np.zeros(n, np.bool_),
             any_failed=((status == FAIL) & ~failed).any(axis=0),
             all_passed=((status == PASS) | failed).all(axis=0),
+            rejection=np.zeros(n, np.bool_),
             runs=runs,
         )
 
@@ -293,6 +300,7 @@ class Evaluation:
             missing=np.zeros(n, np.bool_),
             any_failed=np.zeros(n, np.bool_),
             all_passed=np.ones(n, np.bool_),
+            rejection=np.zeros(n, np.bool_),
             runs=[],
             tier=np.full(n, NO_TIER, np.int8),
             rejected=np.zeros(n, np.bool_),
@@ -313,6 +321,7 @@ class Evaluation:
             out.all_passed[to] = outcome.all_passed[decided]
             out.tier[to] = ordinal
             out.rejected[active[rejected]] = True
+            out.rejection[active[rejected | (stopped & outcome.rejection)]] = True
             excluded = np.zeros(n, np.bool_)
             excluded[active[rejected & (reason == UNDECLARED)]] = True
             out.aggregates.fail(excluded, ReasonCode.STAGE_FAILED, undeclared, rule)
@@ -331,6 +340,7 @@ class Evaluation:
         any_failed = np.zeros(n, np.bool_)
         all_passed = np.ones(n, np.bool_)
         undecided = np.zeros(n, np.bool_)
+        rejection = np.zeros(n, np.bool_)
         for row, verdict in enumerate(verdicts):
             if verdict is None:
                 continue
@@ -339,8 +349,12 @@ class Evaluation:
             statuses = [judgment.status for judgment in verdict.individual]
             any_failed[row] = STATUSES[FAIL] in statuses
             all_passed[row] = all(status is STATUSES[PASS] for status in statuses)
-            undecided[row] = verdict.decision.kind.value == "undecided"
+            undecided[row] = verdict.decision.kind is DecisionKind.UNDECIDED
+            rejection[row] = _ends_in_rejection(verdict)
         missing = np.array([verdict is None for verdict in verdicts], np.bool_)
+        # Inside another jury a missing verdict is a failed attempt; alone it is this error.
+        aggregates.fail(missing, ReasonCode.STAGE_FAILED, 0, self.rules.add(jury))
+        undecided |= missing
         return CustomOutcome(
             jury=jury,
             stage=stage,
@@ -349,6 +363,7 @@ class Evaluation:
             missing=missing,
             any_failed=any_failed,
             all_passed=all_passed,
+            rejection=rejection,
             verdicts=verdicts,
         )
 
@@ -367,6 +382,20 @@ class Evaluation:
         for _, _, given in narrowed(ask, 0, len(rows)):
             verdicts += [None] if isinstance(given, Exception) else given
         return verdicts
+
+
+def _ends_in_rejection(verdict: Verdict) -> bool:
+    """Return whether following the decisions of a verdict ends at an individual rejection."""
+    decision = verdict.decision
+    if decision.kind is not DecisionKind.TIER:
+        return False
+    if decision.basis is DecisionBasis.INDIVIDUAL_REJECTION:
+        return True
+    return any(
+        attempt.verdict is not None and _ends_in_rejection(attempt.verdict)
+        for attempt in verdict.composite_attempts
+        if attempt.name == decision.tier
+    )
 
 
 def _weights(jury: SimpleJury, pool: Pool, index: Ints) -> Floats:

@@ -59,10 +59,16 @@ class Portable:
         return self.evaluation.source.pool
 
     def verdicts(self, outcome: Outcome) -> pl.Series:
-        """Return the (n,) complete texts of an outcome; null where it is missing."""
-        return self._whole(outcome, self._rest(outcome))
+        """Return the (n,) complete texts of the outermost jury."""
+        texts = self._whole(outcome, self._rest(outcome))
+        if not outcome.missing.any():
+            return texts
+        failed = ['{"aggregated":', *self._aggregated(outcome.aggregates), _NOBODY, _UNDECIDED]
+        stand_in = join([*failed, ',"compositeAttempts":[]}'], len(outcome.missing))
+        return texts.zip_with(pl.Series(~outcome.missing), stand_in)
 
     def _whole(self, outcome: Outcome, rest: list[Piece]) -> pl.Series:
+        """Return the (n,) complete texts of an outcome; null where it is missing."""
         n = len(outcome.missing)
         if isinstance(outcome, CustomOutcome):
             texts = [

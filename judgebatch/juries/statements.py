@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from judgebatch.juries.definition import Jury, Reduction, children
+from judgebatch.juries.definition import CustomJury, Jury, Reduction, children
 from judgebatch.juries.lanes import (
     CODES,
     NO_CODE,
@@ -192,6 +192,8 @@ def _reasoning(aggregates: Aggregates, row: int, rule: Reduction | Jury | None) 
 
 def _stages(aggregates: Aggregates, row: int, jury: Jury) -> str:
     """Return what is said where stages failed; their bits stand in the note."""
+    if isinstance(jury, CustomJury):
+        return "the jury raised or returned nothing"
     note = int(aggregates.note[row])
     names = [child.name for i, child in enumerate(children(jury)) if note >> i & 1]
     stages = ", ".join(orjson.dumps(name).decode() for name in names)

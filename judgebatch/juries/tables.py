@@ -13,6 +13,7 @@ from judgebatch.juries.evaluation import (
     EXECUTION_FAILED,
     REASONS,
     CascadeOutcome,
+    CustomOutcome,
     Evaluation,
     MetaOutcome,
     Outcome,
@@ -21,6 +22,7 @@ from judgebatch.juries.evaluation import (
 from judgebatch.juries.lanes import CODES, NO_CODE, STATUSES, Aggregates, Bools, Floats, Longs
 from judgebatch.juries.statements import Statement, statements
 from judgebatch.juries.text import pointer
+from judgebatch.juries.verdict import UNDECIDED
 from judgebatch.vocabulary import (
     DecisionBasis,
     DecisionKind,
@@ -69,9 +71,9 @@ def verdict_table(keys: pl.DataFrame, outcome: Outcome, evaluation: Evaluation) 
     weighed = stated["weighed"].to_numpy()
     readings = pl.Series([READINGS[status].value for status in STATUSES])
     reading = readings.gather(aggregates.status)
-    if isinstance(outcome, CascadeOutcome) and outcome.rejected.any():
+    if outcome.rejection.any():
         rejected = pl.Series([Reading.REJECTED.value]).new_from_index(0, len(reading))
-        reading = rejected.zip_with(pl.Series(outcome.rejected), reading)
+        reading = rejected.zip_with(pl.Series(outcome.rejection), reading)
     frame = pl.concat([keys, stated], how="horizontal").with_columns(
         status=pl.Series([status.value for status in STATUSES]).gather(aggregates.status),
         reason_code=_codes(aggregates),
@@ -125,6 +127,11 @@ def _decisions(outcome: Outcome) -> dict[str, pl.Series]:
     kinds = pl.Series([kind.value for kind in (DecisionKind.OWN, DecisionKind.UNDECIDED)])
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, n)
     kind, tier, basis = kinds.gather(outcome.undecided.astype(np.int8)), nothing, nothing
+    if isinstance(outcome, CustomOutcome):
+        decisions = [UNDECIDED if one is None else one.decision for one in outcome.verdicts]
+        kind = pl.Series([one.kind.value for one in decisions], dtype=pl.String)
+        tier = pl.Series([one.tier for one in decisions], dtype=pl.String)
+        basis = pl.Series([one.basis for one in decisions], dtype=pl.String)
     if isinstance(outcome, CascadeOutcome):
         names = pl.Series([None, *(run.name for run in outcome.runs)], dtype=pl.String)
         tier = names.gather(outcome.tier.astype(np.int32) + 1)

@@ -8,6 +8,7 @@ import polars as pl
 
 from judgebatch.errors import JuryDefinitionError
 from judgebatch.juries import (
+    AggregationError,
     Cascade,
     CustomJury,
     Jury,
@@ -39,7 +40,7 @@ def check(case: dict[str, Any]) -> list[str]:
             got: Any = {"aggregated": _aggregate(definition)}
         else:
             got = {"verdict": _verdict(definition)}
-    except JuryDefinitionError as error:
+    except (JuryDefinitionError, AggregationError) as error:
         if expected == {"refused": True}:
             return []
         return [f"refused: {error}"]

@@ -8,8 +8,12 @@ import polars as pl
 import pytest
 
 from judgebatch.juries import (
+    AggregationError,
     Cascade,
+    CompositeAttempt,
+    CustomJury,
     CustomStrategy,
+    Decision,
     Judgment,
     Member,
     MetaJury,
@@ -17,11 +21,12 @@ from judgebatch.juries import (
     SeatDefinition,
     SimpleJury,
     Tier,
+    Verdict,
     aggregate_judgments,
     reduce_judgments,
     verdicts_of,
 )
-from judgebatch.juries.single import AggregationError
+from judgebatch.verdicts import interpret
 from tests.juries.made import judgments, only, simple, votes
 
 PASS = Judgment(status="pass")
@@ -194,6 +199,61 @@ def test_an_excluding_cascade_reads_not_applicable():
     jury = Cascade((Tier("t", "FINAL_TIER", able("a")),))
     row = only(reduce_judgments(votes("not_applicable"), jury))
     assert (row["status"], row["reading"]) == ("not_applicable", "NOT_APPLICABLE")
+
+
+def test_a_rejection_inside_a_tier_is_a_rejection_outside():
+    weightless = simple("a", "b", strategy="weightedAverage")
+    inner = Cascade(
+        (Tier("x", "REJECT_ON_ANY_FAIL", weightless), Tier("y", "FINAL_TIER", simple("a")))
+    )
+    jury = Cascade((Tier("outer", "FINAL_TIER", inner),))
+    row = only(reduce_judgments(votes("fail", "pass", weight=0.0), jury))
+    assert (row["status"], row["decision_basis"], row["reading"]) == (
+        "error", "tier_outcome", "REJECTED",
+    )  # fmt: skip
+    (verdict,) = verdicts_of(reduce_judgments(votes("fail", "pass", weight=0.0), jury))
+    assert interpret(verdict).reading == "REJECTED"
+
+
+def test_a_custom_jury_may_stand_alone():
+    failed = Judgment(status="fail")
+    broken = Judgment(status="error", reason_code="aggregation_failed", reasoning="r")
+    child = Verdict.single("x", failed)
+    given = {
+        "1": Verdict.of(Judgment(status="pass", score=0.5), {"x": failed}),
+        "2": None,
+        "3": Verdict(
+            aggregated=failed,
+            decision=Decision("tier", "t", "tier_outcome"),
+            composite_attempts=(
+                CompositeAttempt(
+                    name="t",
+                    relation="cascade_tier",
+                    policy="REJECT_ON_ANY_FAIL",
+                    disposition="used",
+                    verdict=child,
+                ),
+            ),
+        ),
+        "4": Verdict(aggregated=broken, decision=Decision("undecided")),
+    }
+
+    def own(frame: pl.DataFrame, stage: str) -> list[Verdict | None]:
+        assert stage == ""
+        return [given[key] for key in frame["verdict_id"]]
+
+    frame = pl.concat([votes("pass", verdict_id=key) for key in given])
+    judged = reduce_judgments(frame, CustomJury(own))
+    columns = ("status", "score", "reason_code", "decision_kind", "decision_tier", "reading")
+    assert judged.verdicts.select(columns).rows() == [
+        ("pass", 0.5, None, "own", None, "ACCEPTED"),
+        ("error", None, "stage_failed", "undecided", None, "NOT_ASSESSED"),
+        ("fail", None, None, "tier", "t", "REJECTED"),
+        ("error", None, "aggregation_failed", "undecided", None, "NOT_ASSESSED"),
+    ]
+    verdicts = verdicts_of(judged)
+    assert verdicts[1].aggregated.reasoning == "the jury raised or returned nothing"
+    assert [verdicts[0], *verdicts[2:]] == [given["1"], given["3"], given["4"]]
 
 
 def best(frame: pl.DataFrame) -> pl.DataFrame:

@@ -21,7 +21,7 @@ from judgebatch.juries import (
     reduce_judgments,
 )
 from judgebatch.juries.seating import simple_stages
-from judgebatch.verdicts import interpret_texts
+from judgebatch.verdicts import interpret, interpret_texts
 from judgebatch.vocabulary import (
     TERMINAL_CODES,
     ErrorPolicy,
@@ -152,6 +152,8 @@ def test_a_verdict_is_strictly_built_and_reads_supported(case: tuple[Jury, pl.Da
     portable = judged.portable()["verdict"]
     documents = [orjson.loads(text) for text in portable]
     read = interpret_texts(portable)
+    single = interpret(Verdict.of_document(documents[0]))
+    assert single.reading_support == read.interpretations["reading_support"][0]
     for row, (text, document) in enumerate(zip(portable, documents, strict=True)):
         assert orjson.dumps(document).decode() == text
         assert Verdict.of_document(document).portable() == text
