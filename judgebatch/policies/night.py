@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from judgebatch.contracts.policies import (
@@ -223,19 +224,19 @@ def _placed(
     considered: pl.DataFrame, awaiting: pl.DataFrame, episodes: pl.DataFrame, seen: pl.DataFrame
 ) -> pl.DataFrame:
     """Add whether the episode is awaited, known, and new, and when it arrived if that is known."""
-    arrived = pl.concat(
-        [frame.select(*EPISODE, "arrived_at") for frame in (awaiting, episodes)]
-    ).unique(EPISODE)
-    known = pl.concat([frame.select(EPISODE) for frame in (seen, arrived)]).unique()
-    return (
-        considered.join(
-            awaiting.select(EPISODE).unique().with_columns(awaited=True), EPISODE, "left"
-        )
-        .join(known.with_columns(known=True), on=EPISODE, how="left")
-        .join(arrived, on=EPISODE, how="left")
-        .join(episodes.select(EPISODE).with_columns(novel=True), on=EPISODE, how="left")
-        .with_columns(pl.col("awaited", "known", "novel").fill_null(value=False))
+    of_episodes = [
+        awaiting.select(*EPISODE, "arrived_at").with_columns(awaited=True),
+        episodes.select(*EPISODE, "arrived_at").with_columns(novel=True),
+        seen.select(EPISODE),
+    ]
+    about = (
+        pl.concat(of_episodes, how="diagonal")
+        .group_by(EPISODE)
+        .agg(pl.col("arrived_at").max(), pl.col("awaited", "novel").any())
+        .with_columns(known=True)
     )
+    flags = pl.col("awaited", "known", "novel")
+    return considered.join(about, on=EPISODE, how="left").with_columns(flags.fill_null(value=False))
 
 
 def _comes_before_its_episode(as_of: datetime) -> pl.Expr:
@@ -295,23 +296,47 @@ def _evaluated(
         conflicting=(pl.col("conflict_at") <= pl.col("cutoff")).fill_null(value=False)
     )
     # One name may stand for two texts while episodes of an older one are awaited.
-    named = awaiting.join(decided, on=EPISODE).with_columns(
-        key=pl.concat_str("policy_digest", pl.lit(" "), "policy")
+    named = (
+        awaiting.join(decided, on=EPISODE)
+        .sort(AwaitingPolicies.order)
+        .with_columns(key=pl.concat_str("policy_digest", pl.lit(" "), "policy"))
     )
     digests = named.select("key", "policy_digest").unique().rows()
+    policies = {key: kept.by_digest[digest] for key, digest in digests}
     results, reports = evaluate_policies(
         used,
-        {key: kept.by_digest[digest] for key, digest in digests},
+        policies,
         assigned=named.select(*EPISODE, pl.col("key").alias("policy")),
         details=details,
     )
-    about = named.select(*EPISODE, "key", "policy", "policy_digest", "task_id", "decided_at")
+    # Both come by key and then in the order of ``named``; rows go back to that order, by number.
+    numbered = named.select("key").with_row_index("row").sort("key", maintain_order=True)
+    by_key = numbered["row"].cast(pl.Int64).to_numpy()
+    places = [
+        np.tile(by_key[first : first + count], len(policies[key].bound))
+        for key, first, count in _blocks(named["key"])
+    ]
+    place = np.concatenate([np.empty(0, np.int64), *places])
+    rules = reports["rule"].to_numpy()
+    order = np.lexsort((rules, place))
+    stamp = named.select("task_id", "policy", "policy_digest", "decided_at")
+    back = np.argsort(by_key)
+    return (
+        _stamped(results[back], stamp, PolicyResults),
+        _stamped(reports[order], stamp[place[order]], PolicyReports),
+    )
 
-    def stamped(frame: pl.DataFrame, table: type[Table]) -> pl.DataFrame:
-        joined = frame.rename({"policy": "key"}).join(about, on=[*EPISODE, "key"])
-        return joined.select(_columns(table)).sort(table.order)
 
-    return stamped(results, PolicyResults), stamped(reports, PolicyReports)
+def _blocks(keys: pl.Series) -> list[tuple[str, int, int]]:
+    """Return each key with its first place among the sorted keys, and how often it occurs."""
+    counted = keys.value_counts(name="count").sort(keys.name)
+    first = counted["count"].cum_sum() - counted["count"]
+    return list(zip(counted[keys.name], first, counted["count"], strict=True))
+
+
+def _stamped(rows: pl.DataFrame, stamp: pl.DataFrame, table: type[Table]) -> pl.DataFrame:
+    """Return ``rows`` with what ``stamp``, row for row, knows of them, as ``table`` has them."""
+    return rows.drop("policy").hstack(stamp).select(_columns(table))
 
 
 def _still_held(settled: pl.DataFrame) -> pl.DataFrame:

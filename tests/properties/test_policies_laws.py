@@ -1,5 +1,6 @@
 """Laws of policies over nights."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,12 @@ LAST = 240
 CHOICE = PolicyChoice(
     ["safety"], {"u": ["both", "manners"]}, {("t", "free"): [], ("u", "k2"): ["safety", "both"]}
 )
+
+
+def of_task(tenant: str, task: str) -> Sequence[str]:
+    own = CHOICE.by_tenant.get(tenant, CHOICE.default)
+    return CHOICE.by_task.get((tenant, task), own)
+
 
 times = st.integers(0, LAST)
 tenants = st.sampled_from(TENANTS)
@@ -141,6 +148,7 @@ def test_each_policy_of_an_episode_is_decided_once(
             episodes=episodes if place == 0 else [],
             answers=[one for one, when in zip(answers, deliveries, strict=True) if when <= place],
         )
+    tasks = {(one["tenant_id"], one["episode_id"], one["task_id"]) for one in episodes}
     keys = [(one["tenant_id"], one["episode_id"], one["policy"]) for one in house.results]
     assert len(keys) == len(set(keys))
     for one in house.results:
@@ -152,4 +160,11 @@ def test_each_policy_of_an_episode_is_decided_once(
             if (row["tenant_id"], row["episode_id"], row["policy"])
             == (one["tenant_id"], one["episode_id"], one["policy"])
         ]
-        assert len(of_it) == rules
+        assert [row["rule"] for row in of_it] == list(range(rules))
+        names = [rule.name for rule in POLICIES[one["policy"]].policy.rules]
+        assert [row["question"] for row in of_it] == names
+        passes = [row["passed"] for row in of_it]
+        assert one["policy_passed"] == (None if None in passes else all(passes))
+        assert {row["task_id"] for row in of_it} == {one["task_id"]}
+        assert (one["tenant_id"], one["episode_id"], one["task_id"]) in tasks
+        assert one["policy"] in of_task(one["tenant_id"], one["task_id"])
