@@ -4,13 +4,22 @@ from pathlib import Path
 
 from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_table_artifact
+from prefect.cache_policies import NO_CACHE
 
+from flows.tasks import RETRIES, is_worth_a_retry
 from judgebatch.cli.jury import load_jury
 from judgebatch.cli.rescore import summary
 from judgebatch.pipeline.rescoring import rescore as rescore_inputs
 
 
-@task(name="rescore")
+@task(
+    name="rescore",
+    retries=RETRIES,
+    retry_delay_seconds=1,
+    retry_condition_fn=is_worth_a_retry,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
 def rescore_task(inputs: list[Path], jury: Path, out: Path) -> dict[str, object]:
     """Re-score and write; one stage."""
     return summary(rescore_inputs(inputs, load_jury(jury), out))

@@ -1,5 +1,6 @@
 """Re-scoring stored judgments under a jury, beside what was recorded."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,11 +91,7 @@ def rescore(inputs: Sequence[Path], jury: Jury, out: Path) -> RescoreReport:
     }
     matrix = tables[ChangeMatrix].group_by(ChangeMatrix.order).agg(pl.col("verdicts").sum())
     tables[ChangeMatrix] = matrix
-    out.mkdir(parents=True, exist_ok=True)
-    for table, rows in tables.items():
-        ordered = conform(rows.sort(table.order, nulls_last=False), table)
-        write_table(out / f"{table.name}.parquet", table, ordered)
-    (out / "jury.json").write_text(description_text(jury), encoding="utf-8")
+    _write(tables, jury, out)
     return RescoreReport(
         out=out,
         verdicts=tables[JuryVerdicts].height,
@@ -103,6 +100,21 @@ def rescore(inputs: Sequence[Path], jury: Jury, out: Path) -> RescoreReport:
         quarantined=tables[JudgmentQuarantine].height,
         matrix=matrix.sort(ChangeMatrix.order),
     )
+
+
+def _write(tables: _Tables, jury: Jury, out: Path) -> None:
+    """Write everything beside ``out`` and rename it: results appear whole or not at all."""
+    partial = out.with_name(f".{out.name}.partial")
+    if partial.exists():
+        shutil.rmtree(partial)
+    partial.mkdir(parents=True)
+    for table, rows in tables.items():
+        ordered = conform(rows.sort(table.order, nulls_last=False), table)
+        write_table(partial / f"{table.name}.parquet", table, ordered)
+    (partial / "jury.json").write_text(description_text(jury), encoding="utf-8")
+    if out.exists():
+        out.rmdir()
+    partial.rename(out)
 
 
 def _files(inputs: Sequence[Path]) -> list[Path]:

@@ -20,6 +20,7 @@ from judgebatch.juries import (
     reduce_judgments,
 )
 from judgebatch.juries.custom import CustomStrategy
+from judgebatch.pipeline import rescoring
 from tests.cli.running import run
 from tests.juries.made import simple, votes
 
@@ -299,6 +300,27 @@ def test_results_are_never_written_over(capsys, tmp_path: Path, jury_file: Path)
     assert run(capsys, *command).code == 0
     ran = run(capsys, *command)
     assert (ran.code, "not empty" in ran.err) == (2, True)
+
+
+def test_results_appear_whole_or_not_at_all(capsys, monkeypatch, tmp_path: Path, jury_file: Path):
+    votes("pass").write_parquet(tmp_path / "x.parquet")
+    command = ("rescore", "--jury", jury_file, tmp_path / "x.parquet", "-o", tmp_path / "o")
+    written = []
+
+    def full(path: Path, *_: Any) -> None:
+        path.write_bytes(b"")
+        written.append(path)
+        if len(written) == 3:
+            raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rescoring, "write_table", full)
+        assert run(capsys, *command).code == 1
+    assert not (tmp_path / "o").exists()
+    (tmp_path / "o").mkdir()
+    assert run(capsys, *command).code == 0
+    assert len(tables(tmp_path / "o")) == 7
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_rejection_by_an_individual_is_read_as_one(capsys, tmp_path: Path, jury_file: Path):
