@@ -127,7 +127,7 @@ def _writer(path: Path, schema: pl.Schema) -> pq.ParquetWriter:
     repetitive: Any = ["tenant_id", "task_id"]  # the stubs know only a flag
     return pq.ParquetWriter(
         path,
-        pl.DataFrame(schema=schema).to_arrow().schema,
+        pl.DataFrame(schema=schema).to_arrow(compat_level=pl.CompatLevel.oldest()).schema,
         compression="zstd",
         compression_level=3,
         use_dictionary=repetitive,
@@ -138,4 +138,6 @@ def _writer(path: Path, schema: pl.Schema) -> pq.ParquetWriter:
 
 def _write(writer: pq.ParquetWriter, frame: pl.DataFrame, schema: pl.Schema) -> None:
     columns = [pl.col(name).cast(kind) for name, kind in schema.items()]
-    writer.write_table(frame.select(columns).to_arrow())
+    table = frame.select(columns).to_arrow(compat_level=pl.CompatLevel.oldest())
+    # Pages end where chunks do, and how many chunks there are depends on the number of threads.
+    writer.write_table(table.combine_chunks())

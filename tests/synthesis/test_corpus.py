@@ -1,4 +1,7 @@
 import hashlib
+import os
+import subprocess
+import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -180,3 +183,17 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine").touch()
     with pytest.raises(UsageError, match="not empty"):
         synthesize(tmp_path, episodes=1, tenants=1, nights=1, seed=1)
+
+
+def test_bytes_do_not_depend_on_the_number_of_threads(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from judgebatch.synthesis import synthesize;"
+        "synthesize(Path(sys.argv[1]), episodes=25_000, tenants=30, nights=1, seed=3)"
+    )
+    for threads in ("1", "3"):
+        subprocess.run(
+            [sys.executable, "-c", program, tmp_path / threads],
+            check=True,
+            env={**os.environ, "POLARS_MAX_THREADS": threads},
+        )
+    assert digests(tmp_path / "1") == digests(tmp_path / "3")
