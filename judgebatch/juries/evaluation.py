@@ -38,6 +38,19 @@ from judgebatch.juries.lanes import (
     Small,
 )
 from judgebatch.juries.narrowing import narrowed
+from judgebatch.juries.outcomes import (
+    CHILD_UNDECIDED,
+    EXECUTION_FAILED,
+    NO_TIER,
+    UNDECLARED,
+    USED,
+    CascadeOutcome,
+    CustomOutcome,
+    MetaOutcome,
+    Outcome,
+    Run,
+    SimpleOutcome,
+)
 from judgebatch.juries.pool import Pool
 from judgebatch.juries.strategies import aggregate
 from judgebatch.juries.text import pointer
@@ -46,15 +59,9 @@ from judgebatch.vocabulary import (
     TERMINAL_CODES,
     DecisionBasis,
     DecisionKind,
-    DispositionReason,
     ReasonCode,
     TierPolicy,
 )
-
-REASONS = (None, *DispositionReason)
-"""Why a stage failed, by lane value; 0 is a used stage."""
-USED, EXECUTION_FAILED, CHILD_UNDECIDED, UNDECLARED = range(4)
-NO_TIER = -1
 
 
 class Source(Protocol):
@@ -69,75 +76,6 @@ class Source(Protocol):
 
     def batch(self, rows: Longs) -> pl.DataFrame:
         """Return what a custom jury is given for some verdicts of the batch."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a jury made of n verdicts.
-
-    Attributes
-    ----------
-    aggregates
-        The juries' own judgments.
-    undecided
-        (n,) whether nobody decided.
-    missing
-        (n,) whether the jury raised or returned nothing.
-    any_failed, all_passed
-        (n,) of the individuals that the verdict names.
-    rejection
-        (n,) whether following the decisions ends at an individual rejection.
-    """
-
-    jury: Jury
-    stage: str
-    aggregates: Aggregates
-    undecided: Bools
-    missing: Bools
-    any_failed: Bools
-    all_passed: Bools
-    rejection: Bools
-
-
-@dataclass(slots=True)
-class SimpleOutcome(Outcome):
-    """Of a simple jury; ``index`` is (seats, n) into the pool, ``weight`` (seats, n)."""
-
-    index: Ints
-    weight: Floats
-
-
-@dataclass(slots=True)
-class Run:
-    """A tier or member as it was entered: for which rows, and why it failed there."""
-
-    name: str
-    rows: Longs
-    outcome: Outcome
-    reason: Small
-
-
-@dataclass(slots=True)
-class MetaOutcome(Outcome):
-    """Of a meta-jury, whose members all run for all rows."""
-
-    runs: list[Run] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class CascadeOutcome(Outcome):
-    """Of a cascade; ``tier`` (n,) decided, -1 for none, where ``rejected`` on an individual."""
-
-    runs: list[Run]
-    tier: Small
-    rejected: Bools
-
-
-@dataclass(slots=True)
-class CustomOutcome(Outcome):
-    """Of a custom jury: its verdicts; None where missing."""
-
-    verdicts: list[Verdict | None]
 
 
 @dataclass

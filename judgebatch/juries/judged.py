@@ -11,8 +11,9 @@ from judgebatch.contracts.judgments import UnseatedJudgments
 from judgebatch.contracts.table import conform
 from judgebatch.juries.acceptance import Accepted, accept, as_judgments, set_aside
 from judgebatch.juries.definition import Jury
-from judgebatch.juries.evaluation import Evaluation, Outcome
+from judgebatch.juries.evaluation import Evaluation
 from judgebatch.juries.lanes import Bools
+from judgebatch.juries.outcomes import Outcome
 from judgebatch.juries.portable import Portable
 from judgebatch.juries.seating import Seating, Stored, verdict_index
 from judgebatch.juries.tables import attempt_table, verdict_table

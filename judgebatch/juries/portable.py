@@ -15,18 +15,18 @@ import polars as pl
 
 from judgebatch.juries.acceptance import read_checks
 from judgebatch.juries.definition import Cascade, Jury, Reduction, SimpleJury
-from judgebatch.juries.evaluation import (
+from judgebatch.juries.evaluation import Evaluation
+from judgebatch.juries.lanes import CODES, NO_CODE, STATUSES, WRAPPER, Aggregates, Longs
+from judgebatch.juries.outcomes import (
     EXECUTION_FAILED,
     REASONS,
     USED,
     CascadeOutcome,
     CustomOutcome,
-    Evaluation,
     MetaOutcome,
     Outcome,
     SimpleOutcome,
 )
-from judgebatch.juries.lanes import CODES, NO_CODE, STATUSES, WRAPPER, Aggregates, Longs
 from judgebatch.juries.pool import FIRST, Pool
 from judgebatch.juries.statements import Statement, statements
 from judgebatch.juries.texts import Piece, after, escaped, join, listed, numbers, quoted, spread

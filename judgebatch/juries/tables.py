@@ -9,17 +9,17 @@ import polars as pl
 from judgebatch.contracts.judgments import JuryAttempts, JuryVerdicts
 from judgebatch.contracts.table import conform, empty
 from judgebatch.juries.definition import Cascade
-from judgebatch.juries.evaluation import (
+from judgebatch.juries.evaluation import Evaluation
+from judgebatch.juries.lanes import CODES, NO_CODE, STATUSES, Aggregates, Bools, Floats, Longs
+from judgebatch.juries.outcomes import (
     EXECUTION_FAILED,
     REASONS,
     CascadeOutcome,
     CustomOutcome,
-    Evaluation,
     MetaOutcome,
     Outcome,
     Run,
 )
-from judgebatch.juries.lanes import CODES, NO_CODE, STATUSES, Aggregates, Bools, Floats, Longs
 from judgebatch.juries.statements import Statement, statements
 from judgebatch.juries.text import pointer
 from judgebatch.juries.verdict import UNDECIDED
