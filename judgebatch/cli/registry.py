@@ -33,6 +33,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("explain", "explain:explain", "Tell one episode's whole story.", _LOOK),
     Entry("policy", "policy:app", "Check a policy, try it on answers, compare two.", _RULES),
     Entry("jury", "jury:app", "Describe a jury before anything runs.", _RULES),
+    Entry("interpret", "interpret:interpret", "Say what stored verdicts mean.", _LOOK),
     Entry("rescore", "rescore:rescore", "See what another jury makes of judgments.", _RULES),
     Entry("history", "history:history", "List the runs.", _LOOK),
     Entry("show", "show:show", "Show what one run did.", _LOOK),

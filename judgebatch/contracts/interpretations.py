@@ -27,7 +27,8 @@ class _Published(Table):
 
 class _Read(Table):
     source_file = c.text("The input file.", key=True)
-    source_row = c.count("The row's, line's or item's number in that file, from 0.", key=True)
+    source_row = c.count("The row's or line's number in that file, from 0.", key=True)
+    item = c.count("The item's number in a document of results; 0 elsewhere.", key=True)
     verdict_id = c.text("The verdict's own id, where the file names one.", null=True)
 
 
@@ -163,42 +164,42 @@ class ReadInterpretations(_Read, _Interpretation):
     """One row per verdict of the files that were read."""
 
     name = "read/interpretations"
-    order = ("source_file", "source_row")
+    order = ("source_file", "source_row", "item")
 
 
 class ReadStages(_Read, _Stage):
     """One row per composite attempt of a verdict that was read."""
 
     name = "read/interpretation_stages"
-    order = ("source_file", "source_row", "ordinal")
+    order = ("source_file", "source_row", "item", "ordinal")
 
 
 class ReadJudges(_Read, _Judge):
     """One row per judge of a verdict that was read, stages included."""
 
     name = "read/interpretation_judges"
-    order = ("source_file", "source_row", "ordinal")
+    order = ("source_file", "source_row", "item", "ordinal")
 
 
 class ReadChecks(_Read, _Check):
     """One row per check of a judge of a verdict that was read."""
 
     name = "read/interpretation_checks"
-    order = ("source_file", "source_row", "ordinal")
+    order = ("source_file", "source_row", "item", "ordinal")
 
 
 class ReadDefects(_Read, _Defect):
     """One row per defect of a verdict that was read."""
 
     name = "read/interpretation_defects"
-    order = ("source_file", "source_row", "ordinal")
+    order = ("source_file", "source_row", "item", "ordinal")
 
 
 class ReadVerdicts(_Read):
     """One row per verdict that was read, its text unchanged."""
 
     name = "read/verdicts"
-    order = ("source_file", "source_row")
+    order = ("source_file", "source_row", "item")
 
     verdict = c.text("The stored verdict, JSON text, unchanged.")
     recorded_passed = c.flag("What an older pipeline recorded.", null=True)
@@ -208,7 +209,7 @@ class ReadRestatements(_Read):
     """One row per verdict that was read whose recorded flag and reading disagree."""
 
     name = "read/restatements"
-    order = ("source_file", "source_row")
+    order = ("source_file", "source_row", "item")
 
     recorded_passed = c.flag("What an older pipeline recorded.")
     reading = c.text("What the verdict says.", null=True)
@@ -220,10 +221,11 @@ class ReadQuarantine(Table):
     """One row per line, item or row that holds no verdict that can be read."""
 
     name = "read/quarantine"
-    order = ("source_file", "source_row")
+    order = ("source_file", "source_row", "item")
 
     source_file = c.text("The input file.", key=True)
-    source_row = c.count("The row's, line's or item's number in that file, from 0.", key=True)
+    source_row = c.count("The row's or line's number in that file, from 0.", key=True)
+    item = c.count("The item's number in a document of results; 0 elsewhere.", key=True)
     reason = c.text("unreadable_verdict or bad_row.")
     message = c.text("What exactly is wrong, with the parser's position.")
     content = c.text("The text as it came.", null=True)

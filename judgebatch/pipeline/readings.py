@@ -32,12 +32,18 @@ _COUNTED = [
 
 
 class Readings:
-    """Publishes interpretations chunk by chunk, and their accounting over all of them."""
+    """Publishes interpretations chunk by chunk, and their accounting over all of them.
 
-    def __init__(self, out: Pieces, shard: int, clock: Clock) -> None:
+    Only first readings are counted: what is read again was counted when it was new.
+    """
+
+    def __init__(
+        self, out: Pieces, shard: int, clock: Clock, reading_version: int = i.READING_VERSION
+    ) -> None:
         self._out = out
         self._shard = shard
         self._clock = clock
+        self._version = reading_version
         self._accounts: list[pl.DataFrame] = []
         self._codes: list[pl.DataFrame] = []
 
@@ -54,7 +60,7 @@ class Readings:
             The chunk's number.
         """
         keys = verdicts.select(pl.col("at").alias("row"), *IDENTITY).with_columns(
-            *self._clock.stamp(), reading_version=pl.lit(i.READING_VERSION, dtype=pl.Int64)
+            *self._clock.stamp(), reading_version=pl.lit(self._version, dtype=pl.Int64)
         )
         for table, frame in zip(BATCH_TABLES, batch, strict=False):
             # Rows of a chunk stand in the order of its verdicts, so this keeps the table's order.
@@ -65,10 +71,10 @@ class Readings:
             ),
             on="row",
             maintain_order="left",
-        ).with_columns(
-            *self._clock.stamp(), reading_version=pl.lit(i.READING_VERSION, dtype=pl.Int64)
-        )
+        ).with_columns(*self._clock.stamp(), reading_version=pl.lit(self._version, dtype=pl.Int64))
         self._write(Restatements, restate(read), number)
+        if self._version > i.READING_VERSION:
+            return
         counted = account(read.select(_COUNTED))
         self._accounts.append(counted.accounting)
         self._codes.append(counted.codes)

@@ -1,11 +1,12 @@
 """Reading stored verdicts: interpretation, pairwise outcomes, accounting and restatement."""
 
 from judgebatch.verdicts.accounting import Account, account
-from judgebatch.verdicts.dialect import UnreadableVerdictError
 from judgebatch.verdicts.batch import InterpretedBatch, interpret_texts
+from judgebatch.verdicts.dialect import UnreadableVerdictError
 from judgebatch.verdicts.model import Interpretation
 from judgebatch.verdicts.pairwise import comparison_outcome
 from judgebatch.verdicts.restatement import (
+    corpus_counts,
     instrument_sentence,
     pass_rates,
     restate,
@@ -20,6 +21,7 @@ __all__ = [
     "UnreadableVerdictError",
     "account",
     "comparison_outcome",
+    "corpus_counts",
     "instrument_sentence",
     "interpret",
     "interpret_many",

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from judgebatch.vocabulary import Reading, RestatementCause
+from judgebatch.vocabulary import Reading, ReadingSupport, RestatementCause
 
 _NOT_PASSED_CAUSES = {
     Reading.NOT_ASSESSED: RestatementCause.INSTRUMENT_FAILURE_CHARGED,
@@ -42,56 +42,83 @@ def restate(readings: pl.DataFrame) -> pl.DataFrame:
     return readings.with_columns(cause=restatement_cause()).filter(pl.col("cause").is_not_null())
 
 
-def instrument_sentence(readings: pl.DataFrame) -> str:
-    """Return what a corpus recorded of the runs in which a jury errored or abstained.
+COUNTED_BY = ("recorded_passed", "reading", "reading_support", "vacuous_pass")
+"""What :func:`corpus_counts` counts by."""
+
+
+def corpus_counts(readings: pl.DataFrame) -> pl.DataFrame:
+    """Return how many verdicts with a recorded flag read what: additive, in the column ``count``.
 
     Parameters
     ----------
     readings
-        One row per verdict, with ``recorded_passed`` and ``reading``; rows without a recorded flag
-        do not count.
+        One row per verdict, with ``recorded_passed``, ``reading``, ``reading_support`` and
+        ``vacuous_pass``; or counts of several parts of a corpus.
     """
-    runs = readings.filter(pl.col("recorded_passed").is_not_null())
-    silent = runs.filter(
+    weighted = readings if "count" in readings.columns else readings.with_columns(count=1)
+    return (
+        weighted.filter(pl.col("recorded_passed").is_not_null())
+        .group_by(COUNTED_BY)
+        .agg(pl.col("count").cast(pl.Int64).sum())
+        .sort(COUNTED_BY)
+    )
+
+
+def instrument_sentence(counts: pl.DataFrame) -> str:
+    """Return in one sentence what a corpus recorded of runs whose jury errored or abstained.
+
+    Parameters
+    ----------
+    counts
+        As of :func:`corpus_counts`.
+    """
+    silent = counts.filter(
         (pl.col("reading") == Reading.NOT_ASSESSED.value)
         | (pl.col("reading") == Reading.UNDECIDED.value)
     )
-    broken, charged = silent.height, silent.filter(~pl.col("recorded_passed")).height
-    had = f"{broken} of {runs.height} runs had a jury that errored or abstained"
+    runs, broken = _total(counts), _total(silent)
+    charged = _total(silent.filter(~pl.col("recorded_passed")))
+    had = f"{broken} of {runs} runs had a jury that errored or abstained"
     if broken == 0:
         return f"{had}."
-    were = "was" if charged == 1 else "were"
     who = {broken: f"all {broken}", 0: "none"}.get(charged, str(charged))
     if charged == broken == 1:
         who = "it"
+    were = "was" if charged == 1 else "were"
     return f"{had}; {who} {were} recorded as not passed."
 
 
-def pass_rates(readings: pl.DataFrame) -> pl.DataFrame:
+def pass_rates(counts: pl.DataFrame) -> pl.DataFrame:
     """Return the recorded pass rate beside the restated one, each with its counts, in one row.
 
-    Rates are null over nothing. Contradicted readings and missing ones are left out of the
-    restated rate; so are verdicts that exclude their subject or were not assessed.
+    Rates are null over nothing. The restated rate leaves out contradicted readings, missing ones,
+    excluded subjects and what was not assessed.
+
+    Parameters
+    ----------
+    counts
+        As of :func:`corpus_counts`.
     """
-    runs = readings.filter(pl.col("recorded_passed").is_not_null())
-    passes = (pl.col("counted") == Reading.ACCEPTED.value).sum()
-    non_passes = (
-        (pl.col("counted") == Reading.REJECTED.value)
-        | (pl.col("counted") == Reading.UNDECIDED.value)
-    ).sum()
-    recorded = pl.col("recorded_passed")
-    counted = runs.with_columns(
-        counted=pl.when(pl.col("reading_support") != "CONTRADICTED").then(pl.col("reading"))
-    ).select(
-        recorded_passes=recorded.sum().cast(pl.Int64),
-        recorded_non_passes=(~recorded).sum().cast(pl.Int64),
-        restated_passes=passes.cast(pl.Int64),
-        restated_non_passes=non_passes.cast(pl.Int64),
-    )
-    return counted.with_columns(
+    recorded, reading = pl.col("recorded_passed"), pl.col("reading")
+    counted = pl.col("reading_support") != ReadingSupport.CONTRADICTED.value
+    not_passed = (reading == Reading.REJECTED.value) | (reading == Reading.UNDECIDED.value)
+    return counts.select(
+        recorded_passes=_count_where(recorded),
+        recorded_non_passes=_count_where(~recorded),
+        restated_passes=_count_where(counted & (reading == Reading.ACCEPTED.value)),
+        restated_non_passes=_count_where(counted & not_passed),
+    ).with_columns(
         _rate("recorded_passes", "recorded_non_passes").alias("recorded_pass_rate"),
         _rate("restated_passes", "restated_non_passes").alias("restated_pass_rate"),
     )
+
+
+def _total(counts: pl.DataFrame) -> int:
+    return int(counts["count"].sum())
+
+
+def _count_where(condition: pl.Expr) -> pl.Expr:
+    return pl.col("count").filter(condition).sum()
 
 
 def _rate(passes: str, non_passes: str) -> pl.Expr:

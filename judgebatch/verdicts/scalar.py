@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import polars as pl
 
+from judgebatch.verdicts.batch import InterpretedBatch, interpret_objects
 from judgebatch.verdicts.dialect import LiveVerdict, normalised
 from judgebatch.verdicts.evidence import COLUMN_NAMES
-from judgebatch.verdicts.batch import InterpretedBatch, interpret_objects
 from judgebatch.verdicts.members import Json
 from judgebatch.verdicts.model import (
     Check,
