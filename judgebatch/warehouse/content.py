@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 class ContentDigest:
     """Hashes a table column by column, batch by batch.
 
-    A column's hash covers the positions of its nulls, the lengths of its texts and the bytes of
-    its values, each as a stream of its own: so the cuts between batches leave no trace.
+    A column's hash covers the positions of its nulls, and of what is not null the lengths of
+    texts and the bytes of values, each as a stream of its own: the cuts between batches leave no
+    trace.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -35,16 +38,15 @@ class ContentDigest:
 
     def _add(self, at: int, column: "pa.Array[Any]") -> None:
         if column.null_count:
-            nulls = np.flatnonzero(np.asarray(column.is_null())) + self._rows
-            self._nulls[at].update(nulls.astype("<i8").tobytes())
-            column = column.fill_null(_filler(column.type))
+            nulls = null_positions(column) + np.uint64(self._rows)
+            self._nulls[at].update(nulls.tobytes())
+            column = column.drop_null()
         if pa.types.is_large_string(column.type):
-            offsets = np.frombuffer(_buffer(column, 1), dtype="<i8")
-            offsets = offsets[column.offset : column.offset + len(column) + 1]
+            offsets = text_offsets(column)
             self._lengths[at].update(np.diff(offsets).tobytes())
             self._values[at].update(_buffer(column, 2)[int(offsets[0]) : int(offsets[-1])])
         elif pa.types.is_boolean(column.type):
-            self._values[at].update(np.asarray(column.cast(pa.uint8())).tobytes())
+            self._values[at].update(_buffer(column.cast(pa.uint8()), 1)[: len(column)])
         else:
             width = column.type.bit_width // 8
             first, last = column.offset * width, (column.offset + len(column)) * width
@@ -60,16 +62,20 @@ class ContentDigest:
         return whole.hexdigest()
 
 
+def null_positions(column: "pa.Array[Any]") -> npt.NDArray[np.uint64]:
+    """Return where an array is null; takes no way through pandas, as ``to_numpy`` does."""
+    positions = pc.indices_nonzero(column.is_null())
+    return np.frombuffer(_buffer(positions, 1), dtype="<u8", count=len(positions))
+
+
+def text_offsets(column: "pa.Array[Any]") -> npt.NDArray[np.int64]:
+    """Return where each text of a large_string array starts, and where the last one ends."""
+    if not len(column):
+        return np.zeros(1, dtype=np.int64)
+    offsets = np.frombuffer(_buffer(column, 1), dtype="<i8")
+    return offsets[column.offset : column.offset + len(column) + 1]
+
+
 def _buffer(column: "pa.Array[Any]", at: int) -> memoryview:
     buffer = column.buffers()[at]
     return memoryview(b"" if buffer is None else buffer)
-
-
-def _filler(kind: pa.DataType) -> "pa.Scalar[Any]":
-    if pa.types.is_large_string(kind):
-        return pa.scalar("", kind)
-    if pa.types.is_boolean(kind):
-        return pa.scalar(False, kind)
-    if pa.types.is_floating(kind):
-        return pa.scalar(0.0, kind)
-    return pa.scalar(0, pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
