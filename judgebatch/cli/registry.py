@@ -34,6 +34,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("policy", "policy:app", "Check a policy, try it on answers, compare two.", _RULES),
     Entry("jury", "jury:app", "Describe a jury before anything runs.", _RULES),
     Entry("interpret", "interpret:interpret", "Say what stored verdicts mean.", _LOOK),
+    Entry("recurate", "recurate:recurate", "Correct what legacy judges could not say.", _KEEP),
     Entry("rescore", "rescore:rescore", "See what another jury makes of judgments.", _RULES),
     Entry("history", "history:history", "List the runs.", _LOOK),
     Entry("show", "show:show", "Show what one run did.", _LOOK),

@@ -25,6 +25,7 @@ RUN_TABLES: tuple[type[Table], ...] = (
     a.Accounting,
     a.AccountingCodes,
     a.Restatements,
+    a.Reclassifications,
     g.Ledger,
     Promotions,
     g.GradingCounts,
