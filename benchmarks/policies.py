@@ -5,8 +5,8 @@
 For policies of 1, 3 and 10 rules: evaluation without details against a bare Polars join,
 comparison and group_by over the same answers (goal: 3 times); the scalar evaluator, over answers
 already built, against evaluation with details (goal: 10 times); and the peak of memory, answers
-included, against the answers, without and with details (goal: 3 times). CPU seconds, the median of three; the order of rows
-at its two extremes.
+included, against the answers, without and with details (goal: 3 times). CPU seconds, the median
+of three; the order of rows at its two extremes.
 """
 
 import statistics
