@@ -1,4 +1,7 @@
+import os
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -218,3 +221,39 @@ def test_rates_are_null_over_nothing(warehouse: Warehouse) -> None:
             ("b", "no_reference", 0),
             ("c", "budget_exhausted", 3),
         ]
+
+
+def test_a_thousand_runs_do_not_make_views_slow(tmp_path: Path) -> None:
+    warehouse = init(tmp_path / "warehouse")
+    manifest = run_night(warehouse, count=20)
+    first = warehouse.layout.run(1)
+    files = [path.relative_to(first) for path in first.rglob("part-*.parquet")]
+    for number in range(2, 1001):
+        for inside in files:
+            path = warehouse.layout.run(number) / inside
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.link(first / inside, path)
+        text = manifest.model_copy(update={"number": number}).to_json()
+        warehouse.layout.manifest(number).write_bytes(text)
+
+    def timed(work: Callable[[], object]) -> float:
+        def once() -> float:
+            start = time.perf_counter()
+            work()
+            return time.perf_counter() - start
+
+        return min(once() for _ in range(3))
+
+    def bare() -> None:
+        pattern = f"{warehouse.path}/runs/*/tables/graded/*.parquet"
+        with duckdb.connect() as connection:
+            assert connection.read_parquet(pattern).count("*").fetchall() == [(40_000,)]
+
+    def through_views() -> None:
+        with connect(warehouse) as connection:
+            assert rows(connection, "SELECT count(*) FROM graded") == [(40_000,)]
+
+    yardstick = timed(bare)
+    # Naming every view costs something once; none of it opens all files.
+    assert timed(through_views) < 5 * yardstick + 0.5
+    assert timed(lambda: publish(warehouse)) < 5 * yardstick + 0.5
