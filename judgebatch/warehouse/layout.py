@@ -49,6 +49,11 @@ class Layout:
         return self.root / "settings"
 
     @property
+    def journal(self) -> Path:
+        """Answers of attached judges, kept before they are used."""
+        return self.root / "journal" / "answers.log"
+
+    @property
     def views(self) -> Path:
         """Generated views."""
         return self.root / "views"

@@ -16,7 +16,9 @@ from judgebatch.contracts.table import Table, conform
 from judgebatch.warehouse.durable import temporary_beside, writing
 from judgebatch.warehouse.failpoints import failpoint
 
-BATCH_ROWS = 32_768
+_BATCH_ROWS = 32_768
+_BATCH_BYTES = 16 << 20
+"""About how much of a piece is held at a time when it is read; long texts make small batches."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Pieces:
                 temporary,
                 compression="lz4",
                 compat_level=pl.CompatLevel.oldest(),
-                record_batch_size=BATCH_ROWS,
+                record_batch_size=_batch_rows(rows),
             )
             temporary.replace(path)
         failpoint("pieces.written")
@@ -79,3 +81,8 @@ class Pieces:
 
     def _folder(self, table: type[Table]) -> Path:
         return self.folder / table.name.replace("/", "~")
+
+
+def _batch_rows(frame: pl.DataFrame) -> int:
+    row_bytes = int(frame.estimated_size()) // max(1, len(frame)) + 1
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
