@@ -13,7 +13,13 @@ from judgebatch.pipeline import run as run_night
 from judgebatch.pipeline.mapping import in_processes
 from judgebatch.settings import load_settings
 
-STAGES = {"ingest": "files", "grade": "shards", "commit": "steps"}
+STAGES = {
+    "ingest": "files",
+    "plan": "shards",
+    "ask": "judges",
+    "grade": "shards",
+    "commit": "steps",
+}
 
 
 def run(
@@ -111,6 +117,8 @@ def _lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         yield f"graded: {kind}", count
     for reason, count in summary["ungraded"].items():
         yield f"ungraded: {reason}", count
+    for what, count in (summary["judge"] or {}).items():
+        yield f"judge: {what}", count
     for policy, outcomes in summary["policies"].items():
         for outcome, count in outcomes.items():
             yield f"policy {policy}: {outcome}", count

@@ -13,3 +13,4 @@ class StagedVerdicts(VerdictRows):
     id_low = c.integer("Second half.")
     digest_high = c.integer("First half of the content's fingerprint.")
     digest_low = c.integer("Second half.")
+    live = c.flag("An attached judge gave it in this run.")

@@ -56,7 +56,8 @@ class Judged(NamedTuple):
     entered: pl.DataFrame
     """Accepted comparisons that came into an undecided group."""
     inside: pl.DataFrame
-    """All comparisons inside undecided groups, also those of earlier runs."""
+    """All comparisons inside undecided groups, also those of earlier runs; ``live``: an attached
+    judge gave them in this run."""
     waiting: pl.DataFrame
     """``piece, row`` of rows judged after as_of, and of comparisons whose episode has
     not been seen, with what they keep from when they were first considered."""
@@ -150,6 +151,8 @@ def consider_episodes(
     formed = units.form(
         pl.concat([active, assigned.members.select(columns), registered.compared.select(columns)]),
         assigned.groups,
+        state.open_groups,
+        new,
     )
     return Arrivals(
         admission,
@@ -189,7 +192,8 @@ def consider_verdicts(
     rows
         VerdictRows without their text, with fingerprints, ``piece`` and ``row``,
         ``considered_at`` and ``unknown_episode_window_us`` (null where not considered before),
-        and ``from_state``: left by an earlier run, so known to be readable.
+        ``from_state``: left by an earlier run, so known to be readable, and ``live``: given by
+        an attached judge in this run.
     tenants
         As for episodes.
     known_verdicts, known_episodes
@@ -320,7 +324,12 @@ def as_comparisons(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _inside(entered: pl.DataFrame, awaiting: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Return AwaitingComparisons of this and earlier runs, with unit and members."""
-    both = pl.concat([awaiting, as_comparisons(entered)])
+    both = pl.concat(
+        [
+            awaiting.with_columns(live=pl.lit(False)),
+            as_comparisons(entered).hstack([entered["live"]]),
+        ]
+    )
     for side in ("left", "right"):
         both = both.join(
             members.select(

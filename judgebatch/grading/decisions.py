@@ -72,7 +72,12 @@ def _satisfaction(pairs: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFram
 
 
 def decide(
-    units: pl.DataFrame, pairs: pl.DataFrame, comparisons: pl.DataFrame, as_of: pl.Expr
+    units: pl.DataFrame,
+    pairs: pl.DataFrame,
+    comparisons: pl.DataFrame,
+    as_of: pl.Expr,
+    *,
+    judge_attached: bool,
 ) -> Decisions:
     """Find the decision time of each unit.
 
@@ -87,6 +92,9 @@ def decide(
         Inside the units: ``unit, left_member, right_member, considered_at, outcome``.
     as_of
         The run's logical time as a literal.
+    judge_attached
+        Whether units that begin in this run are decided in it, at as_of: a judge has been, or is
+        about to be, asked about them.
     """
     pairs = _satisfaction(pairs, comparisons)
     complete = pairs.group_by("unit").agg(
@@ -101,10 +109,11 @@ def decide(
         .then("base_at")
         .otherwise(pl.min_horizontal(deadline, complete_at)),
     )
+    due: pl.Expr = pl.when(pl.col("decided_at") <= as_of).then("decided_at")
+    if judge_attached:
+        due = pl.when("begins").then(as_of).otherwise(due)
     return Decisions(
-        units=units.with_columns(
-            decided_at=pl.when(pl.col("decided_at") <= as_of).then("decided_at")
-        ).drop("complete_at", "incomplete"),
+        units=units.with_columns(decided_at=due).drop("complete_at", "incomplete"),
         pairs=pairs.drop("enough_at", "excluded_at", "satisfied_at", "usable"),
     )
 

@@ -74,6 +74,7 @@ def grade(
     texts: Texts,
     tie_model: TieModel,
     promotion: Promotion | None,
+    judge_cost_nano_usd: int | None,
     clock: Clock,
 ) -> Night:
     """Grade one shard for one night.
@@ -85,7 +86,7 @@ def grade(
     verdicts
         VerdictRows without their text, new and waiting ones, with fingerprints (``id_*``,
         ``digest_*``), ``considered_at`` and ``unknown_episode_window_us`` (null: not considered
-        before), ``from_state``, and ``piece, row``: where the text lies.
+        before), ``from_state``, ``live``, and ``piece, row``: where the text lies.
     state
         The previous run's checkpoint.
     tenants
@@ -98,6 +99,8 @@ def grade(
         How ties enter the fit.
     promotion
         Which variant is tested, if one is.
+    judge_cost_nano_usd
+        What an attached judge declares for a call; None without one.
     clock
         The run's logical time.
     """
@@ -105,7 +108,7 @@ def grade(
     judged = consider_verdicts(
         verdicts, state, tenants, arrivals, known_verdicts, known_episodes, texts, clock
     )
-    settlement = settle(arrivals, judged, state, tie_model, clock)
+    settlement = settle(arrivals, judged, state, tie_model, judge_cost_nano_usd, clock)
     ended = ends(settlement, arrivals)
     promotions, sums = promote(
         settlement.counted, arrivals, state.sequential_sums, promotion, clock

@@ -159,7 +159,7 @@ def comparisons(settlement: Settlement, clock: Clock) -> pl.DataFrame:
 def ledger(settlement: Settlement, clock: Clock) -> pl.DataFrame:
     """Return what was admitted."""
     rows = settlement.units.filter("admitted").with_columns(
-        *clock.stamp(), cost_usd=usd(), actual_cost_usd=usd()
+        *clock.stamp(), cost_usd=usd(), actual_cost_usd=usd("actual_nano_usd")
     )
     return conform(rows, tables.Ledger).sort(tables.Ledger.order, nulls_last=False)
 

@@ -19,8 +19,8 @@ class Settlement(NamedTuple):
 
     decisions: Decisions
     units: pl.DataFrame
-    """Decided units with ``decided_at, period, admitted, cost_nano_usd, comparisons, usable``
-    and, for admitted tournament units, the fit's columns."""
+    """Decided units with ``decided_at, period, admitted``, what they cost, ``comparisons``,
+    ``usable`` and, for admitted tournament units, the fit's columns."""
     too_small: pl.DataFrame
     """Groups that closed too small to compare, with ``decided_at``."""
     tallies: pl.DataFrame
@@ -46,16 +46,20 @@ def settle(
     judged: Judged,
     state: ShardState,
     tie_model: TieModel,
+    judge_cost_nano_usd: int | None,
     clock: Clock,
 ) -> Settlement:
-    """Decide what is due, admit it, fit it and count what became of every comparison."""
+    """Decide what is due, admit it, fit it and count what became of every comparison.
+
+    ``judge_cost_nano_usd`` is what an attached judge declares for a call; None without one.
+    """
     formed = arrivals.formed
-    decisions = decide(formed.units, formed.pairs, judged.inside, clock.literal())
-    due = decisions.units.filter(pl.col("decided_at").is_not_null())
+    decisions, due = due_units(arrivals, judged, judge_cost_nano_usd, clock)
     too_small = formed.groups.filter(
         pl.col("closed_at").is_not_null() & (pl.col("group_size") < pl.col("min_group_size"))
     ).with_columns(decided_at=pl.col("closed_at"))
     ballots = counted(judged.inside, due)
+    due = with_costs(due, ballots, judge_cost_nano_usd)
     admitted, fitted = _admit_and_fit(due, ballots, arrivals, state, tie_model)
     due = admitted.units.join(fitted.units, on="unit", how="left", maintain_order="left")
     in_force = pl.col("counts") & pl.col("admitted")
@@ -99,6 +103,54 @@ def settle(
     )
 
 
+def due_units(
+    arrivals: Arrivals, judged: Judged, judge_cost_nano_usd: int | None, clock: Clock
+) -> tuple[Decisions, pl.DataFrame]:
+    """Return the decisions, and the units that are due with ``asked``.
+
+    ``asked`` is how many comparisons an attached judge is asked for: what stored ones leave
+    wanted in units that begin in this run.
+    """
+    formed = arrivals.formed
+    attached = judge_cost_nano_usd is not None
+    stored = judged.inside.filter(~pl.col("live"))
+    decisions = decide(formed.units, formed.pairs, stored, clock.literal(), judge_attached=attached)
+    wanted = decisions.pairs.group_by("unit").agg(pl.col("wanted").sum().alias("asked"))
+    asked = pl.col("asked").fill_null(0) if attached else pl.lit(0, dtype=pl.Int64)
+    due = (
+        decisions.units.filter(pl.col("decided_at").is_not_null())
+        .join(wanted, on="unit", how="left", maintain_order="left")
+        .with_columns(asked=pl.when("begins").then(asked).otherwise(0))
+    )
+    return decisions, due
+
+
+def with_costs(
+    due: pl.DataFrame, ballots: pl.DataFrame, judge_cost_nano_usd: int | None
+) -> pl.DataFrame:
+    """Return due units with what admission reckons with, and what was really spent.
+
+    Admission knows the stored comparisons that count and the judge's declared cost of those
+    still wanted; the actual cost is that of all that count.
+    """
+    counts = ballots.filter("counts")
+    costs = counts.group_by("unit").agg(
+        pl.col("cost_nano_usd").filter(~pl.col("live")).sum().alias("stored_nano_usd"),
+        pl.col("cost_nano_usd").sum().alias("actual_nano_usd"),
+        pl.len().cast(pl.Int64).alias("comparisons"),
+        usable().sum().cast(pl.Int64).alias("usable"),
+    )
+    sums = ("stored_nano_usd", "actual_nano_usd", "comparisons", "usable")
+    return (
+        due.join(costs, on="unit", how="left", maintain_order="left")
+        .with_columns(pl.col(sums).fill_null(0))
+        .with_columns(
+            cost_nano_usd=pl.col("stored_nano_usd") + pl.col("asked") * (judge_cost_nano_usd or 0)
+        )
+        .drop("stored_nano_usd")
+    )
+
+
 def _admit_and_fit(
     due: pl.DataFrame,
     ballots: pl.DataFrame,
@@ -111,18 +163,6 @@ def _admit_and_fit(
     A group whose fit does not converge stays undecided and costs nothing; admission is then
     reckoned anew without it.
     """
-    costs = (
-        ballots.filter("counts")
-        .group_by("unit")
-        .agg(
-            pl.col("cost_nano_usd").sum(),
-            pl.len().cast(pl.Int64).alias("comparisons"),
-            usable().sum().cast(pl.Int64).alias("usable"),
-        )
-    )
-    due = due.join(costs, on="unit", how="left", maintain_order="left").with_columns(
-        pl.col("cost_nano_usd", "comparisons", "usable").fill_null(0)
-    )
     while True:
         admitted = budget.admit(due, arrivals.known_tenants, state.spend, state.refusals)
         groups = admitted.units.filter("admitted").filter(pl.col("group_epoch").is_not_null())
@@ -169,7 +209,7 @@ def ends(settlement: Settlement, arrivals: Arrivals) -> pl.DataFrame:
         ActiveEpisodes columns and ``decided_at``, ``reason`` (null: graded), ``group_size``,
         ``is_reference``, the scores' columns, the counts and the causes.
     """
-    members = arrivals.formed.members.drop("judging_window_us", "comparisons_per_pair")
+    members = arrivals.formed.members.drop("judging_window_us", "comparisons_per_pair", "is_new")
     sizes = arrivals.formed.groups.select("unit", "group_size")
     decided = pl.concat(
         [

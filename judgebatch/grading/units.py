@@ -22,12 +22,17 @@ class Units(NamedTuple):
     groups: pl.DataFrame
     """OpenGroups with ``unit``."""
     units: pl.DataFrame
-    """Closed groups large enough to compare, and episodes in reference mode."""
+    """Closed groups large enough to compare, and episodes in reference mode.
+
+    ``begins``: closed, or first considered, in this run.
+    """
     pairs: pl.DataFrame
     """Their wanted pairs, with ``comparisons_per_pair``."""
 
 
-def form(active: pl.DataFrame, groups: pl.DataFrame) -> Units:
+def form(
+    active: pl.DataFrame, groups: pl.DataFrame, before: pl.DataFrame, new: pl.DataFrame
+) -> Units:
     """Give members and units their numbers.
 
     Parameters
@@ -36,8 +41,21 @@ def form(active: pl.DataFrame, groups: pl.DataFrame) -> Units:
         ActiveEpisodes: all that are in Grading.
     groups
         OpenGroups after this run's closures.
+    before
+        OpenGroups before them.
+    new
+        Episodes that this run considered first.
     """
-    groups = groups.sort(GROUP).with_row_index("unit").with_columns(pl.col("unit").cast(pl.Int64))
+    closed_before = before.filter(pl.col("closed_at").is_not_null()).select(
+        *GROUP, pl.lit(False).alias("begins")
+    )
+    groups = (
+        groups.sort(GROUP)
+        .with_row_index("unit")
+        .with_columns(pl.col("unit").cast(pl.Int64))
+        .join(closed_before, on=GROUP, how="left", maintain_order="left")
+        .with_columns(pl.col("begins").fill_null(value=True))
+    )
     members = (
         conform(active, ActiveEpisodes)
         .sort("tenant_id", "episode_id")
@@ -46,6 +64,12 @@ def form(active: pl.DataFrame, groups: pl.DataFrame) -> Units:
         .join(groups.select(*GROUP, "unit"), on=GROUP, how="left", maintain_order="left")
         # Episodes in reference mode have no group: each is a unit of its own, after the groups.
         .with_columns(unit=pl.coalesce("unit", pl.col("member") + groups.height))
+        .join(
+            new.select("tenant_id", "episode_id", pl.lit(True).alias("is_new")),
+            on=["tenant_id", "episode_id"],
+            how="left",
+            maintain_order="left",
+        )
     )
     comparable = groups.filter(
         pl.col("closed_at").is_not_null() & (pl.col("group_size") >= pl.col("min_group_size"))
@@ -67,6 +91,7 @@ def _group_units(groups: pl.DataFrame) -> pl.DataFrame:
         pl.col("closed_at").alias("base_at"),
         "judging_window_us",
         "min_group_size",
+        "begins",
     )
 
 
@@ -78,6 +103,7 @@ def _single_units(alone: pl.DataFrame) -> pl.DataFrame:
         pl.col("effective_arrival").alias("base_at"),
         "judging_window_us",
         pl.lit(None, dtype=pl.Int64).alias("min_group_size"),
+        pl.col("is_new").fill_null(value=False).alias("begins"),
     )
 
 

@@ -51,7 +51,9 @@ def ingest(task: IngestTask) -> Ingested:
     for number, batch in enumerate(read_file(task.file, task.spec)):
         accepted = batch.rows
         if kind == InputKind.VERDICTS:
-            accepted = fingerprinted(accepted, "verdict_id", VERDICT_CONTENT)
+            accepted = fingerprinted(accepted, "verdict_id", VERDICT_CONTENT).with_columns(
+                live=pl.lit(False)
+            )
         _stage(STAGED[kind], accepted, task, number)
         _stage(QuarantineRows, batch.quarantined, task, number)
         rows += accepted.height + batch.quarantined.height

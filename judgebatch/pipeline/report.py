@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from judgebatch.grading.night import Flow
+from judgebatch.judging import Counts
 from judgebatch.pipeline.ingest import Ingested
 from judgebatch.pipeline.shard import ShardGraded
 from judgebatch.warehouse import Conservation
@@ -42,6 +43,16 @@ def _by_policy(shards: Iterable[ShardGraded]) -> dict[str, dict[str, int]]:
     return {policy: _total(each) for policy, each in sorted(counts.items())}
 
 
+def _judged(asked: Counts) -> dict[str, int]:
+    failures = {name: getattr(asked, name) for name in ("raised", "short", "twice", "malformed")}
+    return {
+        "answered": asked.answered + asked.journaled,
+        **failures,
+        "unasked": asked.unasked,
+        "unseated": asked.unseated,
+    }
+
+
 def conservation(
     shards: Iterable[ShardGraded], ingested: Iterable[Ingested]
 ) -> dict[str, Conservation]:
@@ -70,7 +81,9 @@ def conservation(
     }
 
 
-def summary(shards: list[ShardGraded], ingested: list[Ingested]) -> dict[str, Any]:
+def summary(
+    shards: list[ShardGraded], ingested: list[Ingested], asked: Counts | None
+) -> dict[str, Any]:
     """Return the counts that the manifest keeps and the command line prints."""
     rows = Counter[str]()
     for file in ingested:
@@ -84,5 +97,8 @@ def summary(shards: list[ShardGraded], ingested: list[Ingested]) -> dict[str, An
         "not_yet_visible": _total(one.pending for one in shards),
         "policies": _by_policy(shards),
         "quarantined": _total(one.quarantined for one in shards),
+        # Without how many calls it took and what an earlier, killed run had asked already:
+        # equal runs have equal manifests.
+        "judge": None if asked is None else _judged(asked),
         "fit_failed": sum(one.fit_failed for one in shards),
     }

@@ -7,10 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+import polars as pl
+
+from judgebatch.contracts.judgments import WantedPairs
+from judgebatch.contracts.table import empty
 from judgebatch.errors import InputError
 from judgebatch.grading.clock import Clock
+from judgebatch.judging import Counts
 from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
 from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest
+from judgebatch.pipeline.judge import Attached, ask_judge, attached_judge
 from judgebatch.pipeline.mapping import Mapper, in_process
 from judgebatch.pipeline.opening import (
     Found,
@@ -24,8 +30,8 @@ from judgebatch.pipeline.opening import (
 from judgebatch.pipeline.policy_plan import PolicyPlan, read_plan
 from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.report import RunReport, conservation, summary
-from judgebatch.pipeline.scratch import Scratch
-from judgebatch.pipeline.shard import ShardGraded, ShardTask, grade_shard
+from judgebatch.pipeline.scratch import Scratch, mapped
+from judgebatch.pipeline.shard import ShardGraded, ShardTask, grade_shard, wanted_in_shard
 from judgebatch.reporting.metrics import metrics_text, write_metrics
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import RunKind
@@ -58,6 +64,7 @@ class Opened:
     settings: Settings
     settings_hash: str
     plan: PolicyPlan
+    judge: Attached | None
     warehouse: Warehouse
     log: RunLog
     files: list[Found]
@@ -71,13 +78,14 @@ def open_run(settings: Settings) -> Opened:
     Raises
     ------
     SettingsError
-        A policy file is missing or wrong.
+        A policy file is missing or wrong, or the judge cannot be made.
     UsageError
         The warehouse's folder holds something else.
     InputError
         An input is not there.
     """
     plan = read_plan(settings)
+    judge = attached_judge(settings)
     warehouse = open_or_init(settings.warehouse)
     log = warehouse.runs()
     files = find_files(settings)
@@ -86,6 +94,7 @@ def open_run(settings: Settings) -> Opened:
         settings,
         settings_hash(settings),
         plan,
+        judge,
         warehouse,
         log,
         files,
@@ -144,10 +153,12 @@ def run(
         check_files(opened.warehouse, staging.parent)
         clock = Clock(staging.number, as_of, opened.log.last_as_of)
         ingested = _ingest(opened, staging, mapper, progress)
-        shards = _grade(opened, staging, clock, mapper, progress)
+        tasks = _shard_tasks(opened, staging, clock)
+        asked = _ask(opened, tasks, clock, mapper, progress)
+        shards = list(_followed("grade", mapper(grade_shard, tasks), len(tasks), progress))
         if strict:
             _refuse_quarantined(shards, ingested)
-        manifest = _commit(opened, staging, shards, ingested, progress)
+        manifest = _commit(opened, staging, shards, ingested, asked, progress)
         _publish(opened, manifest, started)
     return RunReport(
         as_of,
@@ -181,17 +192,16 @@ def _ingest(opened: Opened, staging: Staging, mapper: Mapper, progress: Progress
     return ingested
 
 
-def _grade(
-    opened: Opened, staging: Staging, clock: Clock, mapper: Mapper, progress: Progress
-) -> list[ShardGraded]:
+def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTask]:
     parent = staging.parent
     before = opened.warehouse.layout.run(parent.number) / "state" if parent else None
-    tasks = [
+    return [
         ShardTask(
             shard=shard,
             clock=clock,
             settings=opened.settings,
             plan=opened.plan,
+            judge_cost_nano_usd=opened.judge.cost_nano_usd if opened.judge else None,
             scratch=Scratch(staging.scratch / "ingest"),
             pieces=staging.pieces,
             checkpoint=Checkpoint(before / shard_folder(shard) if before else None),
@@ -199,7 +209,20 @@ def _grade(
         )
         for shard in range(opened.warehouse.n_shards)
     ]
-    return list(_followed("grade", mapper(grade_shard, tasks), len(tasks), progress))
+
+
+def _ask(
+    opened: Opened, tasks: list[ShardTask], clock: Clock, mapper: Mapper, progress: Progress
+) -> Counts | None:
+    """Find what is wanted of the attached judge, and ask it in one batch."""
+    if opened.judge is None:
+        return None
+    found = _followed("plan", mapper(wanted_in_shard, tasks), len(tasks), progress)
+    wanted = pl.concat([empty(WantedPairs), *(mapped(path) for path in found if path is not None)])
+    progress("ask", 0, 1)
+    counts = ask_judge(opened.judge, wanted, opened.warehouse, tasks[0].scratch, clock)
+    progress("ask", 1, 1)
+    return counts
 
 
 def _refuse_quarantined(shards: list[ShardGraded], ingested: list[Ingested]) -> None:
@@ -225,6 +248,7 @@ def _commit(
     staging: Staging,
     shards: list[ShardGraded],
     ingested: list[Ingested],
+    asked: Counts | None,
     progress: Progress,
 ) -> Manifest:
     progress("commit", 0, 1)
@@ -245,7 +269,7 @@ def _commit(
                 for one, read in zip(opened.inputs.new, ingested, strict=True)
             ),
             conservation=conservation(shards, ingested),
-            summary=summary(shards, ingested),
+            summary=summary(shards, ingested, asked),
         )
     )
     progress("commit", 1, 1)

@@ -45,10 +45,6 @@ class Scratch:
         """Return the shard's pieces in the order of files and batches."""
         return sorted(self._folder(table, shard).glob("*.arrow"))
 
-    def has_rows(self, shard: int) -> bool:
-        """Return whether anything was staged for a shard."""
-        return any(self.folder.glob(f"*/{shard:05d}/*.arrow"))
-
     def read(self, table: type[Table], shard: int) -> pl.DataFrame:
         """Return all rows of a shard."""
         pieces = [mapped(path) for path in self.paths(table, shard)]

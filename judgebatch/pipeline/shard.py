@@ -6,12 +6,14 @@ from pathlib import Path
 import polars as pl
 
 from judgebatch.contracts import grading as tables
+from judgebatch.contracts.judgments import WantedPairs
 from judgebatch.contracts.policies import AnswerRows
 from judgebatch.contracts.rows import EpisodeRows, QuarantineRows, VerdictRows
 from judgebatch.contracts.staged import StagedVerdicts
 from judgebatch.contracts.state import KnownEpisodes, KnownVerdicts, WaitingVerdicts
 from judgebatch.contracts.table import Table, conform, schema_of
 from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
+from judgebatch.grading.asking import wanted_of_judge
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.night import Flow, Night, grade
@@ -20,6 +22,7 @@ from judgebatch.grading.publication import quarantine
 from judgebatch.grading.state import ShardState
 from judgebatch.pipeline import tenants
 from judgebatch.pipeline.checkpoint import Checkpoint, shard_folder, write_state
+from judgebatch.pipeline.identities import Identities
 from judgebatch.pipeline.policy_plan import PolicyPlan
 from judgebatch.pipeline.scratch import Scratch, mapped
 from judgebatch.pipeline.shard_policies import (
@@ -46,6 +49,8 @@ class ShardTask:
     clock: Clock
     settings: Settings
     plan: PolicyPlan
+    judge_cost_nano_usd: int | None
+    """What an attached judge declares for a call; None without one."""
     scratch: Scratch
     pieces: Pieces
     checkpoint: Checkpoint
@@ -77,41 +82,105 @@ class ShardGraded:
     fit_failed: int
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """What a shard starts from."""
+
+    state: ShardState
+    policies: PolicyState
+    episodes: pl.DataFrame
+    answers: pl.DataFrame
+    verdicts: pl.DataFrame
+    """Without their texts."""
+    pieces: list[pl.DataFrame]
+    """Where the texts lie."""
+    known_episodes: Identities
+    known_verdicts: Identities
+    tenants: pl.DataFrame
+    """The settings in force."""
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing can happen to the shard."""
+        state, policies = self.state, self.policies
+        frames = (
+            self.episodes,
+            self.verdicts,
+            self.answers,
+            state.pending_episodes,
+            state.active_episodes,
+            state.open_groups,
+            state.awaiting_comparisons,
+            policies.held,
+            policies.awaiting,
+        )
+        return all(frame.is_empty() for frame in frames)
+
+
+def _open(task: ShardTask) -> _Opened:
+    state = task.checkpoint.state()
+    policies = read_policy_state(task.checkpoint.folder)
+    episodes = task.scratch.read(EpisodeRows, task.shard)
+    answers = task.scratch.read(AnswerRows, task.shard)
+    verdicts, pieces = _verdict_rows(task, state.waiting_verdicts)
+    ids = [frame["tenant_id"] for frame in (episodes, verdicts, answers, policies.held)]
+    ids.append(state.pending_episodes["tenant_id"])
+    return _Opened(
+        state,
+        policies,
+        episodes,
+        answers,
+        verdicts,
+        pieces,
+        task.checkpoint.identities(KnownEpisodes),
+        task.checkpoint.identities(KnownVerdicts),
+        tenants.in_force(task.settings, pl.concat(ids), state.known_tenants),
+    )
+
+
+def wanted_in_shard(task: ShardTask) -> Path | None:
+    """Write which pairs an attached judge is to be asked about; return the file, None for none."""
+    opened = _open(task)
+    cost = task.judge_cost_nano_usd
+    if opened.rests or cost is None:
+        return None
+    wanted = wanted_of_judge(
+        opened.episodes,
+        opened.verdicts,
+        opened.state,
+        opened.tenants,
+        opened.known_episodes.lookup,
+        opened.known_verdicts.lookup,
+        ShardTexts(opened.pieces, None, task.shard, task.clock),
+        cost,
+        task.clock,
+    )
+    if wanted.is_empty():
+        return None
+    task.scratch.write(WantedPairs, task.shard, (0, 0), wanted)
+    (path,) = task.scratch.paths(WantedPairs, task.shard)
+    return path
+
+
 def grade_shard(task: ShardTask) -> ShardGraded:
     """Grade one shard and write its pieces and its checkpoint."""
-    state = task.checkpoint.state()
-    policies_before = read_policy_state(task.checkpoint.folder)
-    if not task.scratch.has_rows(task.shard) and _rests(state, policies_before):
+    opened = _open(task)
+    if opened.rests and not task.scratch.paths(QuarantineRows, task.shard):
         return _untouched(task)
-    episodes = task.scratch.read(EpisodeRows, task.shard)
-    rows, pieces = _verdict_rows(task, state.waiting_verdicts)
-    answers = task.scratch.read(AnswerRows, task.shard)
-    known_episodes = task.checkpoint.identities(KnownEpisodes)
-    known_verdicts = task.checkpoint.identities(KnownVerdicts)
-    in_force = tenants.in_force(
-        task.settings,
-        pl.concat(
-            [
-                episodes["tenant_id"],
-                rows["tenant_id"],
-                state.pending_episodes["tenant_id"],
-                answers["tenant_id"],
-                policies_before.held["tenant_id"],
-            ]
-        ),
-        state.known_tenants,
-    )
-    texts = ShardTexts(pieces, task.pieces, task.shard, task.clock)
+    state, rows = opened.state, opened.verdicts
+    known_episodes, known_verdicts = opened.known_episodes, opened.known_verdicts
+    texts = ShardTexts(opened.pieces, task.pieces, task.shard, task.clock)
     night = grade(
-        episodes,
+        opened.episodes,
         rows,
         state,
-        in_force,
+        opened.tenants,
         known_episodes.lookup,
         known_verdicts.lookup,
         texts,
         TieModel.parse(task.settings.fit.tie_model),
         _promotion(task.settings),
+        task.judge_cost_nano_usd,
         task.clock,
     )
     waiting = texts.with_texts(
@@ -129,14 +198,14 @@ def grade_shard(task: ShardTask) -> ShardGraded:
         name = identities.table.name
         kept = identities.with_new(new, folder / name, task.clock.run)
         carried += [f"{name}/{path.name}" for path in kept]
-    texts.readings.finish()
+    texts.finish()
     policies = judge_policies(
-        answers,
-        policies_before,
+        opened.answers,
+        opened.policies,
         night.considered_episodes,
         state.active_episodes,
         known_episodes.lookup,
-        in_force,
+        opened.tenants,
         state.known_tenants,
         task.plan,
         task.clock,
@@ -145,7 +214,7 @@ def grade_shard(task: ShardTask) -> ShardGraded:
     quarantined = _publish(task, night, policies)
     return ShardGraded(
         shard=task.shard,
-        flows={**night.flows, "answers": policy_flow(answers, policies_before, policies)},
+        flows={**night.flows, "answers": policy_flow(opened.answers, opened.policies, policies)},
         graded=_counts(night.tables[tables.Graded], "score_kind"),
         ungraded=_counts(night.tables[tables.Ungraded], "ungraded_reason"),
         quarantined=_counts(quarantined, "reason"),
@@ -170,20 +239,6 @@ def _promotion(settings: Settings) -> Promotion | None:
         return None
     test = SequentialTest(told.p0, told.p1, told.alpha, told.beta)
     return Promotion(told.variant, told.baseline, told.scope == PromotionScope.TASK, test)
-
-
-def _rests(state: ShardState, policies: PolicyState) -> bool:
-    """Return whether nothing can happen to a shard without new rows."""
-    open_state = (
-        state.pending_episodes,
-        state.waiting_verdicts,
-        state.active_episodes,
-        state.open_groups,
-        state.awaiting_comparisons,
-        policies.held,
-        policies.awaiting,
-    )
-    return all(frame.is_empty() for frame in open_state)
 
 
 def _untouched(task: ShardTask) -> ShardGraded:
@@ -213,7 +268,7 @@ def _verdict_rows(
 ) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
     """Return the shard's verdicts without their texts, and the pieces in which those lie."""
     waiting = fingerprinted(waiting, "verdict_id", VERDICT_CONTENT).with_columns(
-        from_state=pl.lit(True)
+        from_state=pl.lit(True), live=pl.lit(False)
     )
     staged = [mapped(path) for path in task.scratch.paths(StagedVerdicts, task.shard)]
     new = schema_of(WaitingVerdicts)

@@ -37,7 +37,7 @@ class ShardTexts:
     pieces
         Frames with the column ``verdict``, mapped into memory.
     out
-        Where published rows are written.
+        Where published rows are written; None: nothing is published.
     shard
         The shard's number.
     clock
@@ -45,13 +45,13 @@ class ShardTexts:
     """
 
     def __init__(
-        self, pieces: Sequence[pl.DataFrame], out: Pieces, shard: int, clock: Clock
+        self, pieces: Sequence[pl.DataFrame], out: Pieces | None, shard: int, clock: Clock
     ) -> None:
         self._texts = [piece.get_column("verdict") for piece in pieces]
         self._out = out
         self._shard = shard
         self._clock = clock
-        self.readings = Readings(out, shard, clock)
+        self._readings = None if out is None else Readings(out, shard, clock)
 
     def with_texts(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return ``rows`` with the column ``verdict``."""
@@ -82,11 +82,18 @@ class ShardTexts:
                 .join(broken, on="at", how="left", maintain_order="left")
                 .select(*_READ)
             )
+            if self._out is None or self._readings is None:
+                continue
             readable = chunk.join(broken, on="at", how="anti", maintain_order="left")
             published = readable.with_columns(*self._clock.stamp(), cost_usd=usd())
             self._out.write(AuditVerdicts, self._shard, conform(published, AuditVerdicts), number)
-            self.readings.publish(readable, batch, number)
+            self._readings.publish(readable, batch, number)
         return pl.concat(read)
+
+    def finish(self) -> None:
+        """Publish what is counted over all accepted verdicts."""
+        if self._readings is not None:
+            self._readings.finish()
 
     def unreadable(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return which texts cannot be read, and why."""
