@@ -7,8 +7,6 @@ A set is a ``Token`` subclass: its members are the tokens in their documented or
 from enum import StrEnum
 from typing import Self
 
-from judgebatch.errors import did_you_mean
-
 
 class UnknownTokenError(ValueError):
     """A text that is not a member of a closed vocabulary."""
@@ -24,8 +22,7 @@ class Token(StrEnum):
             if (type(text) is str and member.value == text) or text is member:
                 return member
         allowed = ", ".join(member.value for member in cls)
-        hint = did_you_mean(text, list(cls)) if isinstance(text, str) else ""
-        raise UnknownTokenError(f"unknown {cls.__name__} {text!r}{hint}; allowed: {allowed}")
+        raise UnknownTokenError(f"unknown {cls.__name__} {text!r}; allowed: {allowed}")
 
 
 class Status(Token):
