@@ -133,7 +133,7 @@ def _selected(warehouse: Warehouse, selection: Selection) -> pl.DataFrame:
             ) from error
     if selection.ids is not None:
         rows = rows.join(_ids(selection.ids), on=_IDS, how="semi")
-    return rows.select(columns.names()).cast(dict(columns)).sort(_IDS)
+    return rows.select(columns.names()).cast(columns).sort(_IDS)
 
 
 def _ids(path: Path) -> pl.DataFrame:

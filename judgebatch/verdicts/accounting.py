@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import orjson
 import polars as pl
 
 from judgebatch.vocabulary import Reading, ReadingSupport
@@ -71,8 +72,9 @@ def _codes(failures: pl.DataFrame) -> pl.DataFrame:
         # Codes are keys of a flat JSON object of integers: its texts are exactly the keys.
         code=pl.col("error_codes").str.extract_all(r'"(?:[^"\\]|\\.)*"'),
     )
-    coded = named.explode("code", empty_as_null=True).with_columns(
-        pl.struct(code=pl.col("code")).struct.field("code").str.head(-1).str.slice(1).fill_null("")
-    )
+    coded = named.explode("code", empty_as_null=True)
+    words = coded["code"].unique().drop_nulls()
+    read = pl.Series([orjson.loads(word) for word in words.to_list()], dtype=pl.String)
+    coded = coded.with_columns(pl.col("code").replace(words, read).fill_null(""))
     counted = coded.group_by(*BY, "code").agg(instrument_failures=pl.len().cast(pl.Int64))
     return counted.sort(*BY, "code")
