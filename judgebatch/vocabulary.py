@@ -4,6 +4,7 @@ A set is a ``Token`` subclass: its members are the tokens in their documented or
 ``parse`` raises :class:`UnknownTokenError` on anything else.
 """
 
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Self
 
@@ -21,8 +22,12 @@ class Token(StrEnum):
         for member in cls:
             if (type(text) is str and member.value == text) or text is member:
                 return member
-        allowed = ", ".join(member.value for member in cls)
-        raise UnknownTokenError(f"unknown {cls.__name__} {text!r}; allowed: {allowed}")
+        known = [member.value for member in cls]
+        close = get_close_matches(text, known, n=1) if isinstance(text, str) else []
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise UnknownTokenError(
+            f"unknown {cls.__name__} {text!r}{hint}; allowed: {', '.join(known)}"
+        )
 
 
 class Status(Token):
