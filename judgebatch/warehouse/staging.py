@@ -86,11 +86,19 @@ class Staging:
         """Work that is thrown away."""
         self.state_dir = self.root / STATE
         """Where the run writes its checkpoint."""
-        for folder in (self.scratch, self.root / TABLES, self.root / SNAPSHOTS, self.state_dir):
-            folder.mkdir(parents=True)
         self.pieces = Pieces(self.scratch / "pieces")
         """Where shards write; picklable."""
+        self._make_folders()
         failpoint("staging.ready")
+
+    def _make_folders(self) -> None:
+        try:
+            for folder in (self.scratch, self.root / TABLES, self.root / SNAPSHOTS, self.state_dir):
+                folder.mkdir(parents=True)
+        except OSError:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self._lock.release()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -178,8 +186,8 @@ class Staging:
                 link_or_copy(source, target)
             except FileNotFoundError as error:
                 raise WarehouseDamagedError(
-                    f"{source} is missing, although run {self.parent.number} lists it. Restore it "
-                    "from a backup, or derive the checkpoint anew with `judgebatch rebuild-state`."
+                    f"{source} is missing, although run {self.parent.number} lists it. Nothing was "
+                    "published; restore the file from a backup."
                 ) from error
         self._linked[inside] = entry
         failpoint("state.linked")

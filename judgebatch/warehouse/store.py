@@ -190,8 +190,8 @@ class Warehouse:
         if not sound:
             raise WarehouseDamagedError(
                 f"the checkpoint file {path} is missing or not what run {last.number} wrote, so no "
-                "run can build on it. Restore it from a backup, or derive the checkpoint anew from "
-                "the tables with `judgebatch rebuild-state`; `judgebatch verify` lists all damage."
+                "run can build on it. Nothing was published; restore the file from a backup. "
+                "`judgebatch verify` lists all damage."
             )
         return path
 

@@ -180,7 +180,7 @@ def _meaning(inside: str) -> str:
     if inside.startswith("state/"):
         return (
             "It is part of a checkpoint. In the newest run, no run can build on it: restore it "
-            "from a backup or run `judgebatch rebuild-state`; in an older run, nothing needs it."
+            "from a backup; in an older run, nothing needs it."
         )
     if inside.startswith("snapshots/"):
         return f"The state as of that run. {_RESTORE}; the next run writes a new one."
