@@ -79,6 +79,10 @@ class Pieces:
             path for path in self._folder(table).glob(pattern) if not path.name.startswith(".")
         )
 
+    def size(self, table: type[Table]) -> int:
+        """Return the bytes of a table's pieces."""
+        return sum(path.stat().st_size for path in self.files(table))
+
     def _folder(self, table: type[Table]) -> Path:
         return self.folder / table.name.replace("/", "~")
 

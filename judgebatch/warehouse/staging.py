@@ -130,9 +130,11 @@ class Staging:
         Pieces are streamed in (shard, sequence) order into files of 4,000,000 rows at most. A
         table without pieces becomes one empty file with its full schema.
         """
+        # The largest first: then none is left alone at the end.
+        ordered = sorted(tables, key=self.pieces.size, reverse=True)
         with ThreadPoolExecutor(_THREADS) as pool:
-            rows = pool.map(self._assemble, tables)
-            return {table.name: count for table, count in zip(tables, rows, strict=True)}
+            rows = pool.map(self._assemble, ordered)
+            return {table.name: count for table, count in zip(ordered, rows, strict=True)}
 
     def _assemble(self, table: type[Table]) -> int:
         return self.write_parts(table, self.pieces.batches(table))
