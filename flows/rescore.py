@@ -7,8 +7,8 @@ from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 
 from flows.tasks import RETRIES, is_worth_a_retry
-from judgebatch.cli.jury import load_jury
 from judgebatch.cli.rescore import summary
+from judgebatch.pipeline.jury_files import load_jury
 from judgebatch.pipeline.rescoring import rescore as rescore_inputs
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from judgebatch.cli import console
-from judgebatch.cli.jury import load_jury
 from judgebatch.cli.options import JsonOption
+from judgebatch.pipeline.jury_files import load_jury
 from judgebatch.pipeline.rescoring import RescoreReport
 from judgebatch.pipeline.rescoring import rescore as rescore_inputs
 

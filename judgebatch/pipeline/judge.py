@@ -6,7 +6,6 @@ journaled before they are used, and then graded like any verdict of the run's fi
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import polars as pl
 
@@ -17,10 +16,8 @@ from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
 from judgebatch.grading.clock import Clock
 from judgebatch.judging import Counts, Journal, Judge, ask, make_judge
 from judgebatch.juries import Jury, JuryReducer, Reduction, SeatDefinition, SimpleJury, jury_of
-from judgebatch.juries.loading import parse_jury
-from judgebatch.pipeline.policy_plan import read_text
+from judgebatch.pipeline.jury_files import installed_strategies, load_jury
 from judgebatch.pipeline.scratch import Scratch
-from judgebatch.pipeline.strategies import installed_strategies
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import NotApplicablePolicy, Strategy
 from judgebatch.warehouse import Warehouse
@@ -61,12 +58,9 @@ def attached_judge(settings: Settings) -> Attached | None:
         excludes = NotApplicablePolicy.EXCLUDE if judge.may_exclude else NotApplicablePolicy.REFUSE
         reduction = Reduction(strategy=Strategy.CONSENSUS, not_applicable_policy=excludes)
         return Attached(judge, SimpleJury(reduction, (seat,)))
-    strategies = installed_strategies()
     if isinstance(told.jury, str):
-        path = settings.source.parent / told.jury
-        form: Literal["toml", "json"] = "json" if path.suffix == ".json" else "toml"
-        return Attached(judge, parse_jury(read_text(path), form, strategies=strategies))
-    return Attached(judge, jury_of(told.jury, strategies=strategies))
+        return Attached(judge, load_jury(settings.source.parent / told.jury))
+    return Attached(judge, jury_of(told.jury, strategies=installed_strategies()))
 
 
 def ask_judge(
