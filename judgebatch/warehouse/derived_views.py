@@ -13,11 +13,13 @@ class DerivedView:
 
 DERIVED: dict[str, DerivedView] = {
     "readings_in_force": DerivedView(
-        needs=frozenset({"audit/interpretations"}),
+        needs=frozenset({"audit/interpretations", "audit/reclassifications"}),
         # A contradicted reading is unattestable and counts as none; an undetermined one counts.
+        # A verdict that was reclassified gives way to the one that was written beside it.
         sql="""
 SELECT *, CASE WHEN reading_support <> 'CONTRADICTED' THEN reading END AS counted
 FROM audit_interpretations
+ANTI JOIN audit_reclassifications USING (tenant_id, verdict_id)
 QUALIFY row_number() OVER (
     PARTITION BY tenant_id, verdict_id ORDER BY reading_version DESC
 ) = 1

@@ -8,7 +8,6 @@ import orjson
 import polars as pl
 import pytest
 
-from judgebatch.cli import jury as jury_command
 from judgebatch.juries import (
     Cascade,
     CompositeAttempt,
@@ -20,7 +19,7 @@ from judgebatch.juries import (
     reduce_judgments,
 )
 from judgebatch.juries.custom import CustomStrategy
-from judgebatch.pipeline import rescoring
+from judgebatch.pipeline import jury_files, rescoring
 from tests.cli.running import run
 from tests.juries.made import simple, votes
 
@@ -78,7 +77,7 @@ class Point:
 
 
 def with_points(monkeypatch: pytest.MonkeyPatch, *points: Point) -> None:
-    monkeypatch.setattr(jury_command, "entry_points", lambda **_: list(points))
+    monkeypatch.setattr(jury_files, "entry_points", lambda **_: list(points))
 
 
 def test_strategies_come_from_entry_points(monkeypatch, capsys, tmp_path: Path):
@@ -99,7 +98,7 @@ def test_strategies_come_from_entry_points(monkeypatch, capsys, tmp_path: Path):
 
 def test_the_group_of_entry_points_is_asked_for():
     assert list(importlib.metadata.entry_points(group="judgebatch.strategies")) == []
-    assert jury_command.installed_strategies() == {}
+    assert jury_files.installed_strategies() == {}
 
 
 def stored(**verdicts: Verdict | str) -> pl.DataFrame:
