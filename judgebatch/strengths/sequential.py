@@ -166,7 +166,7 @@ def _coded(comparisons: pl.DataFrame) -> pl.DataFrame:
         if comparisons[name].null_count():
             raise ValueError(f"column {name} of the comparisons holds nulls")
     known = pl.Enum([str(outcome) for outcome in _COUNTS])
-    unknown = comparisons.filter(~pl.col("outcome").is_in(known.categories))
+    unknown = comparisons.filter(~pl.col("outcome").is_in(known.categories.to_list()))
     if unknown.height:
         Outcome.parse(unknown["outcome"][0])
     code = pl.col("outcome").cast(known).to_physical().cast(pl.Int8).alias("code")
