@@ -59,6 +59,11 @@ def write_error(
     return WarehouseWriteError(f"cannot write {what} at {where}: {reason}. {consequence} {remedy}.")
 
 
+def is_about_writing(error: OSError) -> bool:
+    """Return whether an error can only come of writing: no room, or a read-only file system."""
+    return _error_number(error) in (*_NO_ROOM, errno.EROFS)
+
+
 def _error_number(error: OSError) -> int | None:
     """Return the error's number; Polars gives it in the text alone."""
     in_text = re.search(r"\(os error (\d+)\)", str(error))

@@ -26,9 +26,11 @@ from judgebatch.errors import (
 )
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse.durable import (
+    NOT_PUBLISHED,
     files_below,
     fsync_file,
     fsync_folder,
+    is_about_writing,
     link_or_copy,
     sha256_of,
     sweep_abandoned,
@@ -62,6 +64,7 @@ from judgebatch.warehouse.runlog import RunLog, committed_numbers
 _LOCK, _RUN, _SCRATCH = "lock", "run", "scratch"
 _THREADS = 2
 _SYNCING = 16
+_COMMITTED = "The run itself is committed; what is derived from it is made anew by the next one."
 
 
 class Staging:
@@ -115,8 +118,9 @@ class Staging:
         self._writer.release()
         if overtaken and not isinstance(error, WarehouseConflictError):
             raise self._conflict() from error
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-            raise write_error(error, f"run {self.number}", self.folder) from error
+        if isinstance(error, OSError) and is_about_writing(error):
+            consequence = _COMMITTED if self._committed else NOT_PUBLISHED
+            raise write_error(error, f"run {self.number}", self.folder, consequence) from error
 
     def write_piece(
         self, table: type[Table], shard: int, frame: pl.DataFrame, sequence: int = 0

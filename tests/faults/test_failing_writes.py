@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from judgebatch.cli.main import run_command
 from judgebatch.errors import WarehouseWriteError
-from judgebatch.warehouse import Warehouse, failpoints, init, verify
+from judgebatch.warehouse import Warehouse, failpoints, init, open_warehouse, verify
 from judgebatch.warehouse.failpoints import FAILPOINTS
 from judgebatch.warehouse.sweeping import rubbish
 from tests.faults.night import night
@@ -154,3 +155,32 @@ def test_a_read_only_file_system_is_named_and_can_be_read(
     assert done.stdout == "rows\n8\n", done.stderr
     subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
     night(warehouse, metrics, 2)
+
+
+def test_a_full_disk_stops_the_whole_run_at_any_place_with_one_paragraph(
+    small_disk: Callable[[int], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    room = 1200
+    corpus = small_disk(room) / "corpus"
+    size = ["--episodes", "150", "--tenants", "4", "--nights", "1", "--seed", "3"]
+    assert run_command(["synth", str(corpus), *size]) == 0
+    command = ["run", "--settings", str(corpus / "judgebatch.toml")]
+    command += ["--as-of", "2026-03-02T03:00:00Z"]
+    stopped = 0
+    while True:
+        capsys.readouterr()
+        code = run_command(command)
+        if code == 0:
+            break
+        told = capsys.readouterr().err
+        assert code == 1
+        assert "there is no room left" in told
+        assert told.strip().splitlines()[-1].endswith("Make room and run again.")
+        stopped += 1
+        room += 400
+        small_disk(room)
+    assert stopped >= 2
+    warehouse = open_warehouse(corpus / "warehouse")
+    assert len(warehouse.runs()) == 1
+    assert verify(warehouse) == []
+    assert not list(warehouse.layout.staging.iterdir())
