@@ -2,13 +2,15 @@
 
 import numpy as np
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgebatch.strengths import decide, fit_groups, relative_interval
 from judgebatch.vocabulary import TieModel
 from tests.conformance.strengths import sequential_frame
 
+# A busy machine is no failure.
+patient = settings(deadline=None, max_examples=60)
 MODELS = st.sampled_from(list(TieModel))
 
 
@@ -31,6 +33,7 @@ def groups(draw, largest=9):
     ).with_columns(group=pl.lit("g"))
 
 
+@patient
 @given(groups(), MODELS)
 def test_every_group_has_a_status_and_converged_ones_have_finite_numbers(frame, model):
     strengths, found = fit_groups(frame, tie_model=model)
@@ -48,6 +51,7 @@ def test_every_group_has_a_status_and_converged_ones_have_finite_numbers(frame, 
         assert (inside["strength_low"] < inside["strength"]).all()
 
 
+@patient
 @given(groups())
 def test_counts_are_conserved(frame):
     strengths, found = fit_groups(frame)
@@ -56,6 +60,7 @@ def test_counts_are_conserved(frame):
     assert found["comparisons"].to_list() == [frame["count"].sum()]
 
 
+@patient
 @given(groups(), MODELS, st.randoms(use_true_random=False))
 def test_order_splitting_and_mirroring_of_rows_change_no_bit(frame, model, random):
     turned = {"left": "right", "right": "left", "tie": "tie"}
@@ -71,6 +76,7 @@ def test_order_splitting_and_mirroring_of_rows_change_no_bit(frame, model, rando
     assert one.groups.equals(two.groups)
 
 
+@patient
 @given(groups(), MODELS)
 def test_exchanging_all_winners_and_losers_negates_the_strengths(frame, model):
     turned = {"left": "right", "right": "left", "tie": "tie"}
@@ -82,6 +88,7 @@ def test_exchanging_all_winners_and_losers_negates_the_strengths(frame, model):
     assert np.allclose(one["strength_se"], two["strength_se"], rtol=1e-9)
 
 
+@patient
 @given(groups(), MODELS)
 def test_renaming_items_moves_their_numbers_with_them(frame, model):
     names = {f"e{i}": f"z{9 - i}" for i in range(9)}
@@ -97,6 +104,7 @@ def test_renaming_items_moves_their_numbers_with_them(frame, model):
     assert np.allclose(one["strength_se"], two["strength_se"], rtol=1e-9)
 
 
+@patient
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0.01, 0.999))
 def test_a_relative_score_lies_in_its_interval_and_that_in_the_unit_interval(
     wins, lost, tied, level
@@ -108,6 +116,7 @@ def test_a_relative_score_lies_in_its_interval_and_that_in_the_unit_interval(
     assert score[0] - 1e-15 <= high[0] <= 1.0
 
 
+@patient
 @given(st.text("LRTUEN", max_size=80), st.integers(0, 80))
 def test_a_decision_is_that_of_its_prefix(outcomes, extra):
     whole = decide(sequential_frame({"outcomes": outcomes + "L" * extra}))
