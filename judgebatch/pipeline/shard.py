@@ -92,7 +92,7 @@ class _Opened:
     answers: pl.DataFrame
     verdicts: pl.DataFrame
     """Without their texts."""
-    pieces: list[pl.DataFrame]
+    pieces: list[pl.DataFrame | Path]
     """Where the texts lie."""
     known_episodes: Identities
     known_verdicts: Identities
@@ -265,26 +265,26 @@ def _inside(shard: int, files: list[str]) -> tuple[str, ...]:
 
 def _verdict_rows(
     task: ShardTask, waiting: pl.DataFrame
-) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+) -> tuple[pl.DataFrame, list[pl.DataFrame | Path]]:
     """Return the shard's verdicts without their texts, and the pieces in which those lie."""
     waiting = fingerprinted(waiting, "verdict_id", VERDICT_CONTENT).with_columns(
         from_state=pl.lit(True), live=pl.lit(False)
     )
-    staged = [mapped(path) for path in task.scratch.paths(StagedVerdicts, task.shard)]
     new = schema_of(WaitingVerdicts)
     fresh = {
         name: pl.lit(None, dtype=new[name]) for name in new if name not in schema_of(VerdictRows)
     }
-    pieces = [waiting, *(piece.with_columns(**fresh, from_state=pl.lit(False)) for piece in staged)]
+    paths = task.scratch.paths(StagedVerdicts, task.shard)
+    staged = (mapped(path).with_columns(**fresh, from_state=pl.lit(False)) for path in paths)
     slim = [
         piece.select(
             pl.exclude("verdict"),
             pl.lit(number, dtype=pl.Int64).alias("piece"),
             pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
         )
-        for number, piece in enumerate(pieces)
+        for number, piece in enumerate((waiting, *staged))
     ]
-    return pl.concat(slim, how="diagonal"), pieces
+    return pl.concat(slim, how="diagonal"), [waiting, *paths]
 
 
 def _publish(task: ShardTask, night: Night, policies: PolicyNight) -> pl.DataFrame:

@@ -5,6 +5,7 @@ chunks, in the order in which they are published.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import polars as pl
 
@@ -14,10 +15,11 @@ from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.publication import usd
 from judgebatch.pipeline.readings import Readings
+from judgebatch.pipeline.scratch import mapped
 from judgebatch.verdicts import comparison_outcome, interpret_texts
 from judgebatch.warehouse import Pieces
 
-CHUNK = 50_000
+CHUNK = 25_000
 """Verdicts read at once."""
 
 _READ = {
@@ -35,7 +37,8 @@ class ShardTexts:
     Parameters
     ----------
     pieces
-        Frames with the column ``verdict``, mapped into memory.
+        Where texts lie: frames with the column ``verdict``, or Arrow files of such. Files are
+        mapped anew for every chunk, so that no more than a chunk's pages are held.
     out
         Where published rows are written; None: nothing is published.
     shard
@@ -45,9 +48,9 @@ class ShardTexts:
     """
 
     def __init__(
-        self, pieces: Sequence[pl.DataFrame], out: Pieces | None, shard: int, clock: Clock
+        self, pieces: Sequence[pl.DataFrame | Path], out: Pieces | None, shard: int, clock: Clock
     ) -> None:
-        self._texts = [piece.get_column("verdict") for piece in pieces]
+        self._pieces = pieces
         self._out = out
         self._shard = shard
         self._clock = clock
@@ -59,10 +62,15 @@ class ShardTexts:
             return rows.with_columns(verdict=pl.lit(None, dtype=pl.String))
         placed = rows.select(PLACE).with_row_index("place")
         gathered = [
-            part.select("place").with_columns(verdict=self._texts[piece].gather(part["row"]))
+            part.select("place").with_columns(verdict=self._texts(piece).gather(part["row"]))
             for (piece,), part in placed.partition_by("piece", as_dict=True).items()
         ]
         return rows.hstack([pl.concat(gathered).sort("place")["verdict"]])
+
+    def _texts(self, number: int) -> pl.Series:
+        piece = self._pieces[number]
+        frame = mapped(piece) if isinstance(piece, Path) else piece
+        return frame.get_column("verdict")
 
     def accept(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Read accepted verdicts in their order, and publish verdicts and readings."""

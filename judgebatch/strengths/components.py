@@ -25,8 +25,10 @@ class SmallFits(NamedTuple):
     """(n,) group ordinals."""
     items: Ints
     """(n, G) item ordinals, ascending."""
-    cells: Ints
-    """(n, 3P) counts as ``fit_lanes`` takes them."""
+    counts: Ints
+    """(3, P, N) counts as ``fit_lanes`` takes them."""
+    lanes: Ints
+    """(n,) which of the N columns they are."""
 
 
 class LargeFits(NamedTuple):
@@ -68,19 +70,17 @@ def find_components(counted: Counted) -> Components:
     small: list[SmallFits] = []
     loose = [counted.pairs]
     searched = (sizes > SMALL) | (sizes == 1)
-    for size in range(2, SMALL + 1):
-        groups = np.flatnonzero(sizes == size)
-        if not groups.size:
-            continue
-        cells = _cells_of(counted, groups, size)
-        whole = _connected(cells, size)
-        if not whole.all():
-            broken = groups[~whole]
-            searched[broken] = True
-            loose.append(_pairs_of(cells[~whole], starts[broken], size))
-            groups, cells = groups[whole], cells[whole]
-        if groups.size:
-            small.append(SmallFits(groups, starts[groups, None] + np.arange(size), cells))
+    for groups, counts in counted.cells:
+        size = int(sizes[groups[0]])
+        whole = _connected(counts, size)
+        lanes = np.flatnonzero(whole)
+        broken = np.flatnonzero(~whole)
+        if broken.size:
+            searched[groups[broken]] = True
+            loose.append(_pairs_of(counts[:, :, broken], starts[groups[broken]], size))
+        if lanes.size:
+            items = starts[groups[lanes], None] + np.arange(size)
+            small.append(SmallFits(groups[lanes], items, counts, lanes))
     pairs = Pairs(*(np.concatenate(columns) for columns in zip(*loose, strict=True)))
     nodes = np.flatnonzero(np.repeat(searched, sizes))
     group = np.repeat(np.arange(sizes.size), sizes)[nodes]
@@ -100,29 +100,20 @@ def find_components(counted: Counted) -> Components:
     return Components(component, fitted, isolated, small + found, large, pairs)
 
 
-def _cells_of(counted: Counted, groups: Ints, size: int) -> Ints:
-    """Return the (n, 3P) cells of groups of one size, without a copy if they are adjacent."""
-    width = 3 * size * (size - 1) // 2
-    first = int(counted.bases[groups[0]])
-    if groups[-1] - groups[0] + 1 == groups.size:
-        return counted.cells[first : first + groups.size * width].reshape(-1, width)
-    return np.asarray(counted.cells[counted.bases[groups, None] + np.arange(width)])
-
-
-def _connected(cells: Ints, size: int) -> npt.NDArray[np.bool_]:
+def _connected(counts: Ints, size: int) -> npt.NDArray[np.bool_]:
     """Return which groups are connected, by growing the set that item 0 reaches."""
-    connected = np.empty(cells.shape[0], np.bool_)
+    connected = np.empty(counts.shape[2], np.bool_)
     everybody = np.uint32((1 << size) - 1)
-    for begin in range(0, cells.shape[0], _GROUPS_AT_ONCE):
-        part = cells[begin : begin + _GROUPS_AT_ONCE]
-        low, high, ties = np.ascontiguousarray(part.T).reshape(-1, 3, part.shape[0]).swapaxes(0, 1)
-        met = ((low | high | ties) != 0).astype(np.uint32)
-        neighbours = [np.zeros(part.shape[0], np.uint32) for _ in range(size)]
+    for begin in range(0, connected.size, _GROUPS_AT_ONCE):
+        part = counts[:, :, begin : begin + _GROUPS_AT_ONCE]
+        met = ((part[0] | part[1] | part[2]) != 0).astype(np.uint32)
+        n = met.shape[1]
+        neighbours = [np.zeros(n, np.uint32) for _ in range(size)]
         for i, rows in enumerate(blocks(size)[:-1]):
             for j, row in enumerate(met[rows], start=i + 1):
                 neighbours[i] |= row << np.uint32(j)
                 neighbours[j] |= row << np.uint32(i)
-        reached = np.ones(part.shape[0], np.uint32)
+        reached = np.ones(n, np.uint32)
         while True:
             before = reached.copy()
             for i in range(size):
@@ -133,15 +124,12 @@ def _connected(cells: Ints, size: int) -> npt.NDArray[np.bool_]:
     return connected
 
 
-def _pairs_of(cells: Ints, starts: Ints, size: int) -> Pairs:
-    """Return the pairs that met in (n, 3P) cells of groups whose items begin at ``starts``."""
-    counts = cells.reshape(cells.shape[0], -1, 3)
-    group, pair = np.nonzero(counts.any(axis=2))
+def _pairs_of(counts: Ints, starts: Ints, size: int) -> Pairs:
+    """Return the pairs that met in (3, P, n) counts of groups whose items begin at ``starts``."""
+    pair, group = np.nonzero(counts.any(axis=0))
     low, high = np.triu_indices(size, 1)
-    found = counts[group, pair]
-    return Pairs(
-        starts[group] + low[pair], starts[group] + high[pair], found[:, 0], found[:, 1], found[:, 2]
-    )
+    low_wins, high_wins, ties = counts[:, pair, group]
+    return Pairs(starts[group] + low[pair], starts[group] + high[pair], low_wins, high_wins, ties)
 
 
 def _labels(nodes: Ints, group: Ints, pairs: Pairs) -> tuple[Ints, Ints]:
@@ -179,12 +167,12 @@ def _chosen_fits(
         row[of_size] = np.arange(of_size.size)
         mine = np.flatnonzero(row[pair_owner] >= 0)
         i, j = (side[mine] - starts[pair_owner[mine]] for side in (low, high))
-        cells = np.zeros((of_size.size, size * (size - 1) // 2, 3), np.int64)
-        at = (row[pair_owner[mine]], i * (2 * size - i - 1) // 2 + j - i - 1)
+        counts = np.zeros((3, size * (size - 1) // 2, of_size.size), np.int64)
+        at = (i * (2 * size - i - 1) // 2 + j - i - 1, row[pair_owner[mine]])
         for slot, column in enumerate((pairs.low_wins, pairs.high_wins, pairs.ties)):
-            cells[(*at, slot)] = column[mine]
+            counts[(slot, *at)] = column[mine]
         items = members[starts[of_size, None] + np.arange(size)]
-        small.append(SmallFits(groups[of_size], items, cells.reshape(of_size.size, -1)))
+        small.append(SmallFits(groups[of_size], items, counts, np.arange(of_size.size)))
     is_large = sizes > SMALL
     in_large = is_large[owner]
     shift = np.cumsum(in_large) - 1

@@ -42,17 +42,20 @@ class Pairs(NamedTuple):
     ties: Ints
 
 
-class Counted(NamedTuple):
-    """All comparisons, counted: small groups in dense cells, the others as pairs.
+class Cells(NamedTuple):
+    """Dense counts of all groups of one size, 2 to ``SMALL`` items."""
 
-    A group of G items, ``2 <= G <= SMALL``, owns ``3 G (G - 1) / 2`` consecutive ``cells`` from
-    ``bases[group]``: for each pair in row-major order wins of the lower item, wins of the higher
-    one, ties. Other groups own none.
-    """
+    groups: Ints
+    """(n,) group ordinals."""
+    counts: Ints
+    """(3, P, n): wins of the lower item, of the higher one, ties; pairs in row-major order."""
+
+
+class Counted(NamedTuple):
+    """All comparisons, counted: small groups in dense cells by size, the others as pairs."""
 
     ids: Index
-    cells: Ints
-    bases: Ints
+    cells: list[Cells]
     pairs: Pairs
 
 
@@ -81,27 +84,28 @@ def count_comparisons(comparisons: pl.DataFrame) -> Counted:
     if same.size:
         row = comparisons.row(int(same[0]), named=True)
         raise ValueError(f"item {row['left']!r} of group {row['group']!r} is compared with itself")
-    sizes = np.diff(index.starts)
-    small = sizes <= SMALL
-    bases = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(np.where(small, 3 * sizes * (sizes - 1) // 2, 0), out=bases[1:])
+    rows = _Rows(group, left, right, outcome, count)
+    small = (np.diff(index.starts) <= SMALL)[group]
     if small.all():
-        cells = _count_cells(index.starts, bases, group, (left, right, outcome), count)
-        nothing = np.empty(0, np.int64)
-        return Counted(index, cells, bases, Pairs(nothing, nothing, nothing, nothing, nothing))
-    rows = small[group]
-    cells = _count_cells(
-        index.starts,
-        bases,
-        group[rows],
-        (left[rows], right[rows], outcome[rows]),
-        None if count is None else count[rows],
-    )
-    rows = ~rows
-    pairs = count_pairs(
-        left[rows], right[rows], outcome[rows], None if count is None else count[rows]
-    )
-    return Counted(index, cells, bases, pairs)
+        return Counted(index, _count_cells(index.starts, rows), _count_pairs(rows.where(~small)))
+    cells = _count_cells(index.starts, rows.where(small))
+    return Counted(index, cells, _count_pairs(rows.where(~small)))
+
+
+class _Rows(NamedTuple):
+    """Comparisons as ordinals of group and items, with their outcomes and counts."""
+
+    group: Ints
+    left: Ints
+    right: Ints
+    outcome: npt.NDArray[np.int8]
+    counts: Ints | None
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> "_Rows":
+        """Return some of the rows."""
+        group, left, right, outcome, counts = self
+        kept = None if counts is None else counts[chosen]
+        return _Rows(group[chosen], left[chosen], right[chosen], outcome[chosen], kept)
 
 
 def _counts(comparisons: pl.DataFrame) -> Ints | None:
@@ -178,19 +182,25 @@ def _index_wide(
     return owner, present[code], left, right
 
 
-def _count_cells(
-    starts: Ints,
-    bases: Ints,
-    group: Ints,
-    comparison: tuple[Ints, Ints, npt.NDArray[np.int8]],
-    count: Ints | None,
-) -> Ints:
-    """Count rows (left, right, outcome) of small groups in their cells."""
-    left, right, outcome = comparison
+def _count_cells(starts: Ints, rows: _Rows) -> list[Cells]:
+    """Count the rows of small groups in cells, group beside group.
+
+    Rows of a group fall into neighbouring columns of the same few rows of cells, which stay in
+    cache where the comparisons of a group stand together.
+    """
+    group, left, right, outcome, count = rows
     sizes = np.diff(starts)
-    # The cell of (left, right, outcome) inside its group, looked up by group size.
-    table = _cell_table()
-    origin = bases[:-1]
+    table = np.zeros((SMALL + 1, SMALL * SMALL * 3), np.int64)
+    origin = np.zeros(sizes.size, np.int64)
+    members, total = {}, 0
+    for size in range(2, SMALL + 1):
+        groups = np.flatnonzero(sizes == size)
+        if groups.size:
+            members[size] = (groups, total)
+            table[size] = _slots(size) * groups.size
+            origin[groups] = total + np.arange(groups.size)
+            total += 3 * size * (size - 1) // 2 * groups.size
+    places = table.ravel()
     row = np.where(sizes <= SMALL, sizes, 0) * (SMALL * SMALL * 3) + 1
     row -= starts[:-1] * (SMALL * 3) + starts[:-1] * 3
     cell = np.empty(group.size, np.int64)
@@ -201,40 +211,48 @@ def _count_cells(
         where += right[part] * 3
         where += row[of]
         where += outcome[part]
-        np.add(table[where], origin[of], out=cell[part])
+        np.add(places[where], origin[of], out=cell[part])
     if count is None:
-        return np.bincount(cell, minlength=int(bases[-1]))
-    cells = np.zeros(int(bases[-1]), np.int64)
-    np.add.at(cells, cell, count)
-    return cells
+        counts = np.bincount(cell, minlength=total)
+    else:
+        counts = np.zeros(total, np.int64)
+        np.add.at(counts, cell, count)
+    found = []
+    for size, (groups, begin) in members.items():
+        n_pairs = size * (size - 1) // 2
+        mine = counts[begin : begin + 3 * n_pairs * groups.size]
+        found.append(Cells(groups, mine.reshape(3, n_pairs, groups.size)))
+    return found
 
 
-def _cell_table() -> Ints:
-    """Return the cell of a comparison, indexed by (group size, left, right, outcome + 1)."""
-    size, left, right = np.meshgrid(
-        np.arange(SMALL + 1), np.arange(SMALL), np.arange(SMALL), indexing="ij"
-    )
+def _slots(size: int) -> Ints:
+    """Return the row of cells of a comparison in a group, by (left, right, outcome + 1)."""
+    left, right = np.meshgrid(np.arange(SMALL), np.arange(SMALL), indexing="ij")
     low, high = np.minimum(left, right), np.maximum(left, right)
     pair = low * (2 * size - low - 1) // 2 + high - low - 1
     turned = left > right
-    cells = np.empty((*size.shape, 3), np.int64)
-    cells[..., 0] = 3 * pair + np.where(turned, 0, 1)
-    cells[..., 1] = 3 * pair + 2
-    cells[..., 2] = 3 * pair + np.where(turned, 1, 0)
-    return cells.ravel()
+    n_pairs = size * (size - 1) // 2
+    slots = np.empty((SMALL, SMALL, 3), np.int64)
+    slots[..., 0] = pair + np.where(turned, 0, n_pairs)
+    slots[..., 1] = pair + 2 * n_pairs
+    slots[..., 2] = pair + np.where(turned, n_pairs, 0)
+    return slots.ravel()
 
 
-def count_pairs(
-    left: Ints, right: Ints, outcome: npt.NDArray[np.int8], count: Ints | None
-) -> Pairs:
+def _count_pairs(rows: _Rows) -> Pairs:
     """Count rows by pair of item ordinals; pairs whose counts are all 0 are left out."""
-    if count is not None:
-        rows = count > 0
-        left, right, outcome, count = left[rows], right[rows], outcome[rows], count[rows]
-    low, high = np.minimum(left, right), np.maximum(left, right)
-    code = np.where(outcome == 0, 2, np.where((outcome > 0) == (left < right), 0, 1))
-    bits = int(high.max(initial=1)).bit_length()
-    cell = (low << (bits + 2)) | (high << 2) | code
+    if rows.counts is not None:
+        rows = rows.where(rows.counts > 0)
+    _, left, right, outcome, count = rows
+    bits = int(max(left.max(initial=1), right.max(initial=1))).bit_length()
+    cell = np.empty(left.size, np.int64)
+    for begin in range(0, left.size, _ROWS_AT_ONCE):
+        part = slice(begin, begin + _ROWS_AT_ONCE)
+        one, other = left[part], right[part]
+        code = np.where((outcome[part] > 0) == (one < other), 0, 1)
+        code[outcome[part] == 0] = 2
+        code |= np.maximum(one, other) << 2
+        np.bitwise_or(np.minimum(one, other) << (bits + 2), code, out=cell[part])
     if count is None:
         cell.sort()
         first = _firsts(cell)

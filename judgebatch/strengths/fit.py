@@ -122,8 +122,8 @@ def _solve(counted: Counted, components: Components, tie_model: TieModel) -> _Re
     ):
         for slot, column in enumerate(columns):
             np.add.at(results.tally[slot], items, column)
-    for groups, items, cells in components.small:
-        fit = fit_lanes(cells, items.shape[1], tie_model)
+    for groups, items, counts, lanes in components.small:
+        fit = fit_lanes(counts, lanes, tie_model)
         good = fit.converged
         results.strength[items[good]] = fit.strength[good]
         results.variance[items[good]] = fit.variance[good]

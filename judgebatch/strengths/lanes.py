@@ -14,7 +14,7 @@ import numpy.typing as npt
 from judgebatch.strengths.codes import Ints
 from judgebatch.strengths.davidson import Davidson
 from judgebatch.strengths.elementary import Floats, exp, log
-from judgebatch.strengths.graph import blocks, centre
+from judgebatch.strengths.graph import blocks, centre, pairs_to_size
 from judgebatch.strengths.half_win import HalfWin
 from judgebatch.strengths.objective import (
     CAREFUL_ABOVE,
@@ -63,16 +63,18 @@ class _Waiting(NamedTuple):
     near: npt.NDArray[np.bool_]
 
 
-def fit_lanes(cells: Ints, size: int, tie_model: TieModel = TieModel.HALF_WIN) -> LaneFit:
-    """Fit n groups of ``size`` items, 2 or more, each connected.
+def fit_lanes(cells: Ints, columns: Ints, tie_model: TieModel = TieModel.HALF_WIN) -> LaneFit:
+    """Fit n groups of one size, 2 or more items, each connected.
 
     Parameters
     ----------
     cells
-        (n, 3P) counts, for each pair in row-major order wins of the lower item, wins of the
-        higher one, ties.
+        (3, P, N) counts: wins of the lower item, of the higher one, ties; pairs in row-major
+        order.
+    columns
+        (n,) which of the N groups to fit.
     """
-    n = cells.shape[0]
+    n, size = columns.size, pairs_to_size(cells.shape[1])
     fit = LaneFit(
         np.empty((n, size)),
         np.empty((n, size)),
@@ -84,15 +86,17 @@ def fit_lanes(cells: Ints, size: int, tie_model: TieModel = TieModel.HALF_WIN) -
     )
     large = np.zeros(n, np.bool_)
     if cells.max(initial=0) > CAREFUL_ABOVE:
-        large = cells.max(axis=1) > CAREFUL_ABOVE
+        large = cells.max(axis=(0, 1))[columns] > CAREFUL_ABOVE
     for careful in (False, True):
         lanes = np.flatnonzero(large == careful)
         if lanes.size:
-            _fit_all(cells, lanes, fit, tie_model, careful=careful)
+            _fit_all(cells, columns, lanes, fit, tie_model, careful=careful)
     return fit
 
 
-def _fit_all(cells: Ints, lanes: Ints, fit: LaneFit, tie_model: TieModel, *, careful: bool) -> None:
+def _fit_all(
+    cells: Ints, columns: Ints, lanes: Ints, fit: LaneFit, tie_model: TieModel, *, careful: bool
+) -> None:
     model_class: type[HalfWin | Davidson] = _MODELS[tie_model]
     size = fit.strength.shape[1]
     waiting = _Waiting(
@@ -101,11 +105,11 @@ def _fit_all(cells: Ints, lanes: Ints, fit: LaneFit, tie_model: TieModel, *, car
         np.zeros_like(lanes),
         np.zeros(lanes.size, np.bool_),
     )
-    for batch, counts in _batches(cells, waiting, size):
+    for batch, counts in _batches(cells, columns, waiting):
         tally = _tally(counts, size)
         fit.tally[:, batch.lanes] = tally.swapaxes(1, 2)
         batch.parameters[:size] = _first_strengths(tally)
-    _newton(cells, waiting, fit, model_class, careful=careful)
+    _newton(cells, columns, waiting, fit, model_class, careful=careful)
     for rescue in (climb, bisect):
         stuck = np.flatnonzero(~fit.converged[waiting.lanes])
         if not stuck.size:
@@ -116,16 +120,16 @@ def _fit_all(cells: Ints, lanes: Ints, fit: LaneFit, tie_model: TieModel, *, car
             np.zeros_like(stuck),
             np.zeros(stuck.size, np.bool_),
         )
-        for batch, counts in _batches(cells, waiting, size):
+        for batch, counts in _batches(cells, columns, waiting):
             model = model_class.start(counts, batch.parameters, careful=careful)
             rescue(model)
             batch.parameters[...] = model.parameters
-        _newton(cells, waiting, fit, model_class, careful=careful)
+        _newton(cells, columns, waiting, fit, model_class, careful=careful)
 
 
-def _batches(cells: Ints, waiting: _Waiting, size: int) -> Iterator[tuple[_Waiting, Ints]]:
+def _batches(cells: Ints, columns: Ints, waiting: _Waiting) -> Iterator[tuple[_Waiting, Ints]]:
     """Yield lanes a cache's worth at a time, with their counts (3, P, L)."""
-    fitting = _CACHE_CELLS // (size * (size - 1) // 2)
+    fitting = _CACHE_CELLS // cells.shape[1]
     at_once = min(max(_FEWEST_LANES, fitting), _MOST_LANES)
     for begin in range(0, waiting.lanes.size, at_once):
         part = slice(begin, begin + at_once)
@@ -135,11 +139,12 @@ def _batches(cells: Ints, waiting: _Waiting, size: int) -> Iterator[tuple[_Waiti
             waiting.steps[part],
             waiting.near[part],
         )
-        yield batch, _counts_of(cells, batch.lanes)
+        yield batch, _counts_of(cells, columns[batch.lanes])
 
 
 def _newton(
     cells: Ints,
+    columns: Ints,
     waiting: _Waiting,
     fit: LaneFit,
     model_class: type[HalfWin | Davidson],
@@ -147,10 +152,9 @@ def _newton(
     careful: bool,
 ) -> None:
     """Take damped steps until every lane has stopped; ``waiting`` keeps its parameters."""
-    size = fit.strength.shape[1]
     while waiting.lanes.size:
         left = []
-        for batch, counts in _batches(cells, waiting, size):
+        for batch, counts in _batches(cells, columns, waiting):
             whole = batch.lanes.size == waiting.lanes.size
             model = model_class.start(counts, batch.parameters.copy(), careful=careful)
             left.append(_run(model, batch, fit, until=0 if whole else batch.lanes.size // 4))
@@ -162,11 +166,11 @@ def _newton(
         )
 
 
-def _counts_of(cells: Ints, lanes: Ints) -> Ints:
-    """Return (3, P, L) counts of some lanes."""
-    adjacent = lanes[-1] - lanes[0] + 1 == lanes.size
-    chosen = cells[lanes[0] : lanes[-1] + 1] if adjacent else cells[lanes]
-    return np.ascontiguousarray(chosen.T.reshape(-1, 3, lanes.size).swapaxes(0, 1))
+def _counts_of(cells: Ints, columns: Ints) -> Ints:
+    """Return (3, P, L) counts of some groups, without a copy if they are adjacent."""
+    if columns[-1] - columns[0] + 1 == columns.size:
+        return cells[:, :, columns[0] : columns[-1] + 1]
+    return np.asarray(cells[:, :, columns])
 
 
 def _tally(counts: Ints, size: int) -> Ints:

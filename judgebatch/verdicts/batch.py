@@ -21,7 +21,7 @@ from judgebatch.verdicts.judgments import (
     read_judgments,
 )
 from judgebatch.verdicts.members import Index, Json
-from judgebatch.verdicts.records import owners
+from judgebatch.verdicts.records import all_objects, owners
 from judgebatch.verdicts.summary import summaries
 from judgebatch.verdicts.support import check_support
 from judgebatch.verdicts.tables import (
@@ -84,22 +84,36 @@ def interpret_texts(texts: pl.Series) -> InterpretedBatch:
     unreadable: list[tuple[int, str]] = []
     with _uncollected():
         for first, last in _chunks(texts):
-            found: list[dict[str, Json]] = []
-            numbers: list[int] = []
-            for row, text in enumerate(texts[first:last].to_list(), first):
-                try:
-                    verdict = orjson.loads("" if text is None else text)
-                except orjson.JSONDecodeError as error:
-                    unreadable.append((row, str(error)))
-                    continue
-                if type(verdict) is dict:
-                    found.append(verdict)
-                    numbers.append(row)
-                else:
-                    unreadable.append((row, f"{_TYPES[type(verdict)]} instead of a JSON object"))
+            numbers, found = _decoded(texts[first:last].to_list(), first, unreadable)
             flat.add(list(range(len(rows), len(rows) + len(numbers))), found)
             rows += numbers
     return _interpret(flat, np.array(rows, dtype=np.int64), unreadable)
+
+
+def _decoded(
+    texts: list[str | None], first: int, unreadable: list[tuple[int, str]]
+) -> tuple[Sequence[int], list[dict[str, Json]]]:
+    """Return the objects among texts numbered from ``first``; note the others."""
+    try:
+        decoded = [orjson.loads(text) for text in texts]  # type: ignore[arg-type]
+    except orjson.JSONDecodeError:
+        decoded = []
+    if decoded and all_objects(decoded):
+        return range(first, first + len(decoded)), decoded
+    found: list[dict[str, Json]] = []
+    numbers: list[int] = []
+    for row, text in enumerate(texts, first):
+        try:
+            verdict = orjson.loads("" if text is None else text)
+        except orjson.JSONDecodeError as error:
+            unreadable.append((row, str(error)))
+            continue
+        if type(verdict) is dict:
+            found.append(verdict)
+            numbers.append(row)
+        else:
+            unreadable.append((row, f"{_TYPES[type(verdict)]} instead of a JSON object"))
+    return numbers, found
 
 
 def interpret_objects(verdicts: Sequence[dict[str, Json]]) -> InterpretedBatch:

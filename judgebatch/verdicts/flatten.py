@@ -16,6 +16,7 @@ from judgebatch.verdicts.records import (
     Nodes,
     Seats,
     Unseated,
+    all_lists,
     all_objects,
 )
 
@@ -83,38 +84,60 @@ class Flat:
             aggregates = [a for a in aggregates if type(a) is dict]
         self.aggregates += held
         self.evidence.add(held, self.aggregate.add(aggregates))
-        seats: list[Json] = []
-        judged: list[Json] = []
-        named: list[Object | None] = []
-        sizes: list[int] = []
-        loose: list[Json] = []
-        for node, body in zip(nodes, bodies, strict=True):
-            listed = body.get("seats")
-            individual = body.get("individual")
-            if type(listed) is list:
-                size = len(listed)
-                have = individual if type(individual) is list else []
-                seats += listed
-                if len(have) == size:
-                    judged += have
-                else:
-                    judged += have[:size]
-                    judged += repeat(None, size - len(have))
-                by_name = body.get("individualByName")
-                named.append(by_name if type(by_name) is dict else None)
-                sizes.append(size)
-                self.with_seats.append(node)
-                self.seats.body.append(node)
-            elif listed is not None:
-                self.with_seats.append(node)
-                self.seats_not_list.append(node)
-            else:
-                loose += self._unseated(node, individual, body.get("individualByName"))
+        listed = [b.get("seats") for b in bodies]
+        if None in listed:
+            loose = [at for at, seats in enumerate(listed) if seats is None]
+            self._add_unseated([nodes[at] for at in loose], [bodies[at] for at in loose])
+            kept = [at for at, seats in enumerate(listed) if seats is not None]
+            nodes, bodies = [nodes[at] for at in kept], [bodies[at] for at in kept]
+            listed = [listed[at] for at in kept]
+        self.with_seats += nodes
+        if not all_lists(listed):
+            self.seats_not_list += [
+                n for n, seats in zip(nodes, listed, strict=True) if type(seats) is not list
+            ]
+            kept = [at for at, seats in enumerate(listed) if type(seats) is list]
+            nodes, bodies = [nodes[at] for at in kept], [bodies[at] for at in kept]
+            listed = [listed[at] for at in kept]
+        if nodes:
+            self._add_seated(nodes, bodies, listed)
+
+    def _add_seated(self, nodes: list[int], bodies: list[Object], listed: list[list[Json]]) -> None:
+        """Append the judges of verdicts with a list of seats."""
+        sizes = list(map(len, listed))
+        individual = [b.get("individual") for b in bodies]
+        if not all_lists(individual) or list(map(len, individual)) != sizes:
+            individual = [
+                _of_size(one if type(one) is list else [], size)
+                for one, size in zip(individual, sizes, strict=True)
+            ]
+        named = (
+            by_name if type(by_name) is dict else None
+            for by_name in (b.get("individualByName") for b in bodies)
+        )
+        self.seats.body += nodes
         self.seats.size += sizes
-        if seats:
-            self.seats.add(seats, judged, chain.from_iterable(map(repeat, named, sizes)))
-        if loose:
-            self.unseated.add(loose)
+        self.seats.add(
+            list(chain.from_iterable(listed)),
+            list(chain.from_iterable(individual)),
+            chain.from_iterable(map(repeat, named, sizes)),
+        )
+
+    def _add_unseated(self, nodes: list[int], bodies: list[Object]) -> None:
+        """Append the judges of verdicts without seats."""
+        maps = [b.get("individualByName") for b in bodies]
+        if all_objects(maps):
+            self.unseated.body += nodes
+            self.unseated.size += map(len, maps)
+            self.unseated.named += repeat(True, len(nodes))
+            self.unseated.name.pending += chain.from_iterable(maps)
+            self.unseated.add(list(chain.from_iterable(map(dict.values, maps))))
+            return
+        found: list[Json] = []
+        for node, body, by_name in zip(nodes, bodies, maps, strict=True):
+            found += self._unseated(node, body.get("individual"), by_name)
+        if found:
+            self.unseated.add(found)
 
     def _unseated(self, node: int, individual: Json, by_name: Json) -> list[Json]:
         """Note a verdict without seats and return its judges' judgments."""
@@ -145,18 +168,21 @@ class Flat:
         entry_nodes: list[int] = []
         sub_entries: list[Json] = []
         sub_nodes: list[int] = []
-        for node, body in zip(nodes, bodies, strict=True):
-            attempts, subs = body.get("compositeAttempts"), body.get("subVerdicts")
-            if attempts and type(attempts) is list:
+        attempts = [b.get("compositeAttempts") for b in bodies]
+        subs = [b.get("subVerdicts") for b in bodies]
+        for at in [i for i, one in enumerate(zip(attempts, subs, strict=True)) if any(one)]:
+            node, body = nodes[at], bodies[at]
+            listed, below = attempts[at], subs[at]
+            if listed and type(listed) is list:
                 tier = _named_tier(body.get("decision"))
                 if level < LAST_LEVEL or tier is not None:
-                    entry_nodes += self._add_nodes(node, len(attempts), ATTEMPT, level + 1)
-                    entries += attempts
+                    entry_nodes += self._add_nodes(node, len(listed), ATTEMPT, level + 1)
+                    entries += listed
                 if tier is not None:
-                    self._add_tier(body, tier, attempts)
-            if subs and type(subs) is list and level < LAST_LEVEL:
-                sub_nodes += self._add_nodes(node, len(subs), SUB_VERDICT, level + 1)
-                sub_entries += subs
+                    self._add_tier(body, tier, listed)
+            if below and type(below) is list and level < LAST_LEVEL:
+                sub_nodes += self._add_nodes(node, len(below), SUB_VERDICT, level + 1)
+                sub_entries += below
         if not entries and not sub_entries:
             return [], []
         entry_nodes, entries = self._objects(entry_nodes, entries)
@@ -197,6 +223,11 @@ class Flat:
             [n for n, good in zip(nodes, is_object, strict=True) if good],
             [e for e, good in zip(entries, is_object, strict=True) if good],
         )
+
+
+def _of_size(entries: list[Json], size: int) -> list[Json]:
+    """Return the first entries, with None for what is missing."""
+    return entries[:size] + [None] * (size - len(entries))
 
 
 def _named_tier(decision: Json) -> str | None:

@@ -18,6 +18,11 @@ def all_objects(values: Iterable[Json]) -> bool:
     return {dict}.issuperset(map(type, values))
 
 
+def all_lists(values: Iterable[Json]) -> bool:
+    """Return whether all values are JSON lists."""
+    return {list}.issuperset(map(type, values))
+
+
 @dataclass
 class Nodes:
     """One row per place where a verdict can stand: a root, or an entry of a list of attempts."""
@@ -84,6 +89,8 @@ class CheckLists:
     def add(self, first: int, lists: list[Json]) -> None:
         """Append the lists of judgments, which are numbered from ``first``."""
         found: list[Json] = []
+        if not any(lists) and all_lists(lists):
+            return
         for owner, entries in enumerate(lists, first):
             if entries or type(entries) is not list:
                 if type(entries) is list:
@@ -142,15 +149,15 @@ class Judgments:
             self.scale_min.pending += [s.get("min") for _, s in held]
             self.scale_max.pending += [s.get("max") for _, s in held]
         metadata = [j.get("metadata") for j in found]
-        for at, block in enumerate(metadata, first) if any(metadata) else ():
-            if (
-                block
-                and type(block) is dict
-                and ("criteriaTotal" in block or "constraintsTotal" in block)
-            ):
-                self.roster.append(at)
-                self.criteria.pending.append(block.get("criteriaTotal"))
-                self.constraints.pending.append(block.get("constraintsTotal"))
+        if any(metadata):
+            rosters = [
+                at
+                for at, block in enumerate(metadata)
+                if type(block) is dict and ("criteriaTotal" in block or "constraintsTotal" in block)
+            ]
+            self.roster += [first + at for at in rosters]
+            self.criteria.pending += [metadata[at].get("criteriaTotal") for at in rosters]
+            self.constraints.pending += [metadata[at].get("constraintsTotal") for at in rosters]
         return metadata
 
 
@@ -209,19 +216,29 @@ class Evidence:
 
     def add(self, nodes: list[int], metadata: list[Json]) -> None:
         """Append the blocks of aggregates' metadata."""
-        blocks: list[dict[str, Json]] = []
         first = len(self.node)
-        for node, held in zip(nodes, metadata, strict=True):
-            block = held.get("aggregation") if type(held) is dict else None
-            if type(block) is dict:
-                self.node.append(node)
-                blocks.append(block)
-            elif block is not None:
-                self.not_object.append(node)
+        blocks: list[Json] = [
+            held.get("aggregation") if type(held) is dict else None for held in metadata
+        ]
+        if all_objects(blocks):
+            self.node += nodes
+        else:
+            for node, block in zip(nodes, blocks, strict=True):
+                if type(block) is dict:
+                    self.node.append(node)
+                elif block is not None:
+                    self.not_object.append(node)
+            blocks = [block for block in blocks if type(block) is dict]
+        if not blocks:
+            return
         for key, member in self.members.items():
             member.pending += [b.get(key) for b in blocks]
+        given = [b.get(CODE_COUNTS) for b in blocks]
+        if not any(given) and all_objects(given):
+            self.counts.pending += ["{}"] * len(given)
+            return
         texts: list[str | None] = []
-        for at, counts in enumerate([b.get(CODE_COUNTS) for b in blocks], first):
+        for at, counts in enumerate(given, first):
             if type(counts) is dict:
                 texts.append(self._add_counts(at, counts) if counts else "{}")
             else:

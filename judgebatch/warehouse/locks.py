@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -93,6 +94,9 @@ class FileLock:
     def release(self) -> None:
         """Give the lock back; more than once does nothing."""
         if self._descriptor is not None:
+            with suppress(OSError):
+                # A forked worker may hold a copy of the descriptor: closing ours is not enough.
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
             self._descriptor = None
 

@@ -131,6 +131,18 @@ def test_no_living_runs_staging_is_removed(fresh: Callable[[], Warehouse]) -> No
     assert len(warehouse.runs()) == 2
 
 
+def test_a_copy_of_the_descriptor_does_not_keep_the_lock(fresh: Callable[[], Warehouse]) -> None:
+    warehouse = fresh()
+    with warehouse.begin(RunKind.GRADING, as_of(2)) as run:
+        assert run._writer._descriptor is not None
+        copy = os.dup(run._writer._descriptor)
+    try:
+        with warehouse.begin(RunKind.GRADING, as_of(2)):
+            pass
+    finally:
+        os.close(copy)
+
+
 def test_a_killed_writers_lock_is_free(fresh: Callable[[], Warehouse]) -> None:
     warehouse = fresh()
     environment = os.environ | {"JUDGEBATCH_FAILPOINT": "staging.ready"}

@@ -5,7 +5,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 RIDGE = mpmath.mpf("1e-4")
@@ -107,11 +106,3 @@ def exact_half_win(
             [theta[i] - mean for i in range(size)],
             [mpmath.sqrt(covariance[i, i]) for i in range(size)],
         )
-
-
-def dense(frame: pl.DataFrame, size: int) -> npt.NDArray[np.int64]:
-    """Return one group's (1, 3P) cells."""
-    cells = np.zeros((size * (size - 1) // 2, 3), np.int64)
-    for (i, j), counts in pair_counts(frame, size).items():
-        cells[i * (2 * size - i - 1) // 2 + j - i - 1] = counts
-    return cells.reshape(1, -1)
