@@ -15,6 +15,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import resource
+import subprocess
 import sys
 import time
 import warnings
@@ -151,8 +152,10 @@ def measure(size: int) -> None:
     per_fit = {name: t / shares.get(name, peers) for name, t in times.items()}
     ours = per_fit["judgebatch"]
     cells = [f"{size:>6}", f"{groups:>7}", f"{1.0 / ours:>12,.1f}"]
-    for name in ("evalica", "choix", "L-BFGS"):
-        cells.append(f"{per_fit[name] / ours:>8.1f} x" if name in per_fit else f"{'-':>10}")
+    cells += [
+        f"{per_fit[name] / ours:>8.1f} x" if name in per_fit else f"{'-':>10}"
+        for name in ("evalica", "choix", "L-BFGS")
+    ]
     print(" | ".join([*cells, f"{memory:>5.2f}", goal]), flush=True)
 
 
@@ -166,7 +169,7 @@ def main() -> None:
     print("   G  |  groups |   ours fit/s | evalica    | choix      | L-BFGS     |   GB | goal")
     for size in sizes:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        os.spawnvpe(os.P_WAIT, sys.executable, [sys.executable, __file__, str(size)], environment)
+        subprocess.run([sys.executable, __file__, str(size)], env=environment, check=True)
     print("x: how many times longer they take for the same groups, intervals included in ours")
 
 

@@ -103,6 +103,8 @@ class _Rows(NamedTuple):
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> "_Rows":
         """Return some of the rows."""
+        if chosen.all():
+            return self
         group, left, right, outcome, counts = self
         kept = None if counts is None else counts[chosen]
         return _Rows(group[chosen], left[chosen], right[chosen], outcome[chosen], kept)
