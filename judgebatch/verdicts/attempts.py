@@ -9,7 +9,7 @@ from judgebatch.verdicts import members
 from judgebatch.verdicts.defects import Defects, Place, Rule, Section, order_of
 from judgebatch.verdicts.flatten import ATTEMPT, LAST_LEVEL, SUB_VERDICT, Flat
 from judgebatch.verdicts.members import Column, Index, Mask, Vocabulary
-from judgebatch.verdicts.tree import Tree, take
+from judgebatch.verdicts.tree import Tree
 from judgebatch.vocabulary import (
     DefectKind,
     Disposition,
@@ -40,16 +40,20 @@ _VERDICT_ABSENT = Rule("verdict", _ABSENT, "the attempt has neither a verdict no
 
 
 class AttemptsRead(NamedTuple):
-    """Members of attempts, spread over all nodes: null where a node is no attempt.
+    """Attempts, one row each.
 
-    ``wrong_disposition`` marks a disposition of another type, which reads as null.
+    ``node`` holds the attempt, and ``of_node`` is the attempt in each node (-1: none). ``columns``
+    has stage (the name), relation, policy, disposition, reason and failure; the codes are those of
+    the columns. ``wrong_disposition`` marks a disposition of another type, which reads as null.
     """
 
-    relation: pl.Series
-    policy: pl.Series
-    disposition: pl.Series
-    reason: pl.Series
-    failure: pl.Series
+    node: Index
+    of_node: Index
+    columns: pl.DataFrame
+    relation: Index
+    policy: Index
+    disposition: Index
+    reason: Index
     wrong_disposition: Mask
 
 
@@ -78,7 +82,7 @@ def read_attempts(flat: Flat, tree: Tree, defects: Defects) -> AttemptsRead:
     add(Rule("relation", _ABSENT, "the attempt has no relation"), relation.absent, 1)
     related = add_all(relation, RELATIONS, "relation", 1)
     policy = flat.attempts.policy.read()
-    add_all(policy, POLICIES, "policy", 2)
+    policies = add_all(policy, POLICIES, "policy", 2)
     unread = members.nulls(policy.values) & (related == CASCADE_TIER)
     add(Rule("policy", _ABSENT, "a cascade tier without a policy"), unread, 3)
     disposition = flat.attempts.disposition.read()
@@ -87,7 +91,7 @@ def read_attempts(flat: Flat, tree: Tree, defects: Defects) -> AttemptsRead:
     reason = flat.attempts.reason.read()
     unsaid = reason.absent & (disposed == STAGE_FAILED)
     add(Rule("dispositionReason", _ABSENT, "a failed stage without a reason"), unsaid, 5)
-    add_all(reason, REASONS, "dispositionReason", 5)
+    reasons = add_all(reason, REASONS, "dispositionReason", 5)
 
     direct, coded = flat.attempts.failure.read(), flat.attempts.failure_code.read()
     add_all(direct, FAILURES, "failure", 6)
@@ -95,17 +99,20 @@ def read_attempts(flat: Flat, tree: Tree, defects: Defects) -> AttemptsRead:
     failure = direct.values.zip_with(~direct.values.is_null(), coded.values)
     add(_VERDICT_ABSENT, ~tree.body[node] & members.nulls(failure), 8)
 
-    at = np.full(tree.size, -1, dtype=np.int64)
-    at[node] = np.arange(len(node))
-    wrong = np.zeros(tree.size, dtype=np.bool_)
-    wrong[node] = disposition.wrong
+    of_node = np.full(tree.size, -1, dtype=np.int64)
+    of_node[node] = np.arange(len(node))
+    columns = pl.DataFrame(
+        {
+            "stage": tree.attempt_name.values,
+            "relation": relation.values,
+            "policy": policy.values,
+            "disposition": disposition.values,
+            "reason": reason.values,
+            "failure": failure,
+        }
+    )
     return AttemptsRead(
-        relation=take(relation.values, at),
-        policy=take(policy.values, at),
-        disposition=take(disposition.values, at),
-        reason=take(reason.values, at),
-        failure=take(failure, at),
-        wrong_disposition=wrong,
+        node, of_node, columns, related, policies, disposed, reasons, disposition.wrong
     )
 
 

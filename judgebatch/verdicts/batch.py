@@ -39,7 +39,7 @@ from judgebatch.verdicts.tree import Tree
 from judgebatch.verdicts.walk import REJECTION, Walk, walk
 from judgebatch.vocabulary import Reading, ReadingSupport, ReasonCode, Status
 
-CHUNK = 64
+CHUNK = 192
 """Verdicts whose decoded form is held at once: few enough to stay in a processor's cache."""
 CHUNK_BYTES = 1 << 18
 """A chunk also ends with the text that brings it to this size."""

@@ -22,6 +22,16 @@ NEEDED = {
 }
 """Members of the evidence that a rule may need, and the column of each."""
 
+RULE_COLUMNS = (
+    *NEEDED.values(),
+    "error_policy",
+    "not_applicable_policy",
+    "input_count",
+    "not_applicable_count",
+    "error_count",
+)
+"""All columns of the evidence that a rule looks at."""
+
 _STRATEGIES = Vocabulary(list(Strategy))
 _CONSENSUS, _MAJORITY, _ALL_MUST_PASS = (
     list(Strategy).index(strategy)

@@ -84,7 +84,7 @@ class Flat:
             aggregates = [a for a in aggregates if type(a) is dict]
         self.aggregates += held
         self.evidence.add(held, self.aggregate.add(aggregates))
-        listed = [b.get("seats") for b in bodies]
+        listed: list[Json] = [b.get("seats") for b in bodies]
         if None in listed:
             loose = [at for at, seats in enumerate(listed) if seats is None]
             self._add_unseated([nodes[at] for at in loose], [bodies[at] for at in loose])
@@ -105,7 +105,7 @@ class Flat:
     def _add_seated(self, nodes: list[int], bodies: list[Object], listed: list[list[Json]]) -> None:
         """Append the judges of verdicts with a list of seats."""
         sizes = list(map(len, listed))
-        individual = [b.get("individual") for b in bodies]
+        individual: list[Json] = [b.get("individual") for b in bodies]
         if not all_lists(individual) or list(map(len, individual)) != sizes:
             individual = [
                 _of_size(one if type(one) is list else [], size)
@@ -125,7 +125,7 @@ class Flat:
 
     def _add_unseated(self, nodes: list[int], bodies: list[Object]) -> None:
         """Append the judges of verdicts without seats."""
-        maps = [b.get("individualByName") for b in bodies]
+        maps: list[Json] = [b.get("individualByName") for b in bodies]
         if all_objects(maps):
             self.unseated.body += nodes
             self.unseated.size += map(len, maps)

@@ -242,9 +242,12 @@ class Vocabulary:
 
     def codes(self, values: pl.Series) -> Index:
         """Return the code of each text."""
-        known = values.cast(self._type, strict=False).to_physical().cast(pl.Int64)
+        known = values.cast(self._type, strict=False)
+        read = known.to_physical().cast(pl.Int64)
         if not known.null_count():
-            return known.to_numpy()
-        codes = known.fill_null(self.UNKNOWN).to_numpy(writable=True)
+            return read.to_numpy()
+        if values.null_count() == len(values):
+            return np.full(len(values), self.ABSENT, dtype=np.int64)
+        codes = read.fill_null(self.UNKNOWN).to_numpy(writable=True)
         codes[nulls(values)] = self.ABSENT
         return codes

@@ -148,7 +148,7 @@ class Judgments:
             self.scale_value.pending += [s.get("value") for _, s in held]
             self.scale_min.pending += [s.get("min") for _, s in held]
             self.scale_max.pending += [s.get("max") for _, s in held]
-        metadata = [j.get("metadata") for j in found]
+        metadata: list[Json] = [j.get("metadata") for j in found]
         if any(metadata):
             rosters = [
                 at

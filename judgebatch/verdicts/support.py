@@ -3,13 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from judgebatch.verdicts import members
-from judgebatch.verdicts.attempts import DISPOSITIONS, POLICIES, REASONS, STAGE_FAILED
+from judgebatch.verdicts.attempts import STAGE_FAILED
 from judgebatch.verdicts.attempts import AttemptsRead as Attempts
 from judgebatch.verdicts.defects import Defects, Phase, Place, Rule
 from judgebatch.verdicts.evidence import BLOCK, COLUMN_NAMES, EvidenceRead
-from judgebatch.verdicts.expected import ANY_VOTE, NEEDED, UNKNOWN, expect
+from judgebatch.verdicts.expected import ANY_VOTE, NEEDED, RULE_COLUMNS, UNKNOWN, expect
 from judgebatch.verdicts.judgments import (
     ABSTAIN,
     CODE,
@@ -22,7 +23,7 @@ from judgebatch.verdicts.judgments import (
 )
 from judgebatch.verdicts.members import Index, Mask, Vocabulary
 from judgebatch.verdicts.records import CODE_COUNTS
-from judgebatch.verdicts.tree import Tree
+from judgebatch.verdicts.tree import Tree, take_rows
 from judgebatch.verdicts.walk import (
     OWN,
     REJECT_ON_ANY_FAIL,
@@ -110,15 +111,15 @@ def _check_rejections(support: _Support, attempts: Attempts) -> None:
     refute(TIER_MISSING, missing, 0)
     root, stop, target = root[~missing], stop[~missing], target[~missing]
 
-    disposition = DISPOSITIONS.codes(attempts.disposition.gather(target))
-    reason = REASONS.codes(attempts.reason.gather(target))
-    wrong = attempts.wrong_disposition[target]
+    attempt = attempts.of_node[target]
+    disposition, reason = attempts.disposition[attempt], attempts.reason[attempt]
+    wrong = attempts.wrong_disposition[attempt]
     unsaid = ((disposition == Vocabulary.ABSENT) & ~wrong) | (reason == Vocabulary.ABSENT)
     other = ~unsaid & ((disposition != STAGE_FAILED) | (reason == _EXECUTION_FAILED))
     refute(_STAGE_NOT_FAILED, other, 1)
     support.doubt(root[unsaid | (~other & (reason == Vocabulary.UNKNOWN))])
 
-    policy = POLICIES.codes(attempts.policy.gather(target))
+    policy = attempts.policy[attempt]
     support.doubt(root[policy == Vocabulary.ABSENT])
     refute(_CANNOT_REJECT, (policy != REJECT_ON_ANY_FAIL) & (policy != Vocabulary.ABSENT), 2)
 
@@ -181,7 +182,7 @@ def _check_rule(support: _Support, evidence: EvidenceRead, root: Index, block: I
     """Compare status and code with what the recorded rule makes of the recorded counts."""
     tree = support.tree
     own = support.aggregate[tree.roots[root]]
-    columns = {name: column.gather(block) for name, column in evidence.columns.items()}
+    columns = take_rows(pl.DataFrame(evidence.columns).select(RULE_COLUMNS), block).to_dict()
     score = support.judged.bare_score.gather(own)
     expected = expect(columns, score, _blames_machinery(evidence)[block])
     for at, key in enumerate(NEEDED):

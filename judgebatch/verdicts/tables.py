@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from judgebatch.verdicts import members
-from judgebatch.verdicts.attempts import DISPOSITIONS, STAGE_FAILED, USED, AttemptsRead
+from judgebatch.verdicts.attempts import STAGE_FAILED, USED, AttemptsRead
 from judgebatch.verdicts.defects import Defects, Phase, Place
 from judgebatch.verdicts.evidence import EvidenceRead
 from judgebatch.verdicts.flatten import LAST_LEVEL, ROOT
@@ -59,24 +59,15 @@ def stage_table(parts: Parts) -> tuple[pl.DataFrame, Index]:
     ordinal = ordinals(row) + 1
     ordinal_of = np.zeros(tree.size, dtype=np.int64)
     ordinal_of[nodes] = ordinal
-    disposition = attempts.disposition.gather(nodes)
-    code = DISPOSITIONS.codes(disposition)
+    at = attempts.of_node[nodes]
+    columns = take_rows(attempts.columns, at)
+    # A sub-verdict is no attempt: its code is the last one, which stands for none.
+    code = np.append(attempts.disposition, -1)[at]
     known = pl.Series((code == USED) | (code == STAGE_FAILED))
     none = pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(nodes))
-    frame = pl.DataFrame(
-        {
-            "row": row,
-            "ordinal": ordinal,
-            "stage": tree.name.gather(nodes),
-            "path": tree.pointer.gather(nodes),
-            "relation": attempts.relation.gather(nodes),
-            "policy": attempts.policy.gather(nodes),
-            "disposition": disposition,
-            "reason": attempts.reason.gather(nodes),
-            "failure": attempts.failure.gather(nodes),
-            "used_by_parent": pl.Series(code == USED).zip_with(known, none),
-        }
-    ).hstack(node_columns(parts, nodes))
+    frame = pl.DataFrame({"row": row, "ordinal": ordinal, "path": tree.pointer.gather(nodes)})
+    used = pl.Series("used_by_parent", code == USED).zip_with(known, none)
+    frame = frame.hstack(columns).hstack([used]).hstack(node_columns(parts, nodes))
     return frame, ordinal_of
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from judgebatch.verdicts import members
 from judgebatch.verdicts.flatten import ATTEMPT, LAST_LEVEL, ROOT, SUB_VERDICT, Flat
 from judgebatch.verdicts.members import Index, Mask
 
@@ -26,8 +25,8 @@ class Tree:
         Whether tables show the node: roots and stages.
     rank
         Place in the order of the documents, depth first inside each.
-    name
-        The attempt's name; null for roots, sub-verdicts and attempts without one.
+    attempt_name
+        The names of attempts, in the order of the attempts.
     """
 
     def __init__(self, flat: Flat) -> None:
@@ -47,14 +46,7 @@ class Tree:
         self.deepest = int(self.level.max(initial=0))
         self.rank = self._rank()
         self.attempt_name = flat.attempts.name.read()
-        self.name = self._spread(flat.attempts.node, self.attempt_name.values)
-
-    def _spread(self, nodes: list[int], values: pl.Series) -> pl.Series:
-        if not nodes:
-            return pl.Series([None], dtype=pl.String).new_from_index(0, self.size)
-        at = np.full(self.size, -1, dtype=np.int64)
-        at[nodes] = np.arange(len(nodes))
-        return take(values, at)
+        self._attempt_nodes = np.array(flat.attempts.node, dtype=np.int64)
 
     def _rank(self) -> Index:
         """Return each node's place in the depth-first order of all documents."""
@@ -73,20 +65,23 @@ class Tree:
             rank[nodes] = rank[parents] + 1 + before - first
         return rank
 
-    def _down(self, root: str, step: pl.Series, own: Mask) -> pl.Series:
-        """Return a text per node: its parent's, followed by its own step where it has one."""
+    def _down(self, root: str, step: pl.Series) -> pl.Series:
+        """Return a text per node: its parent's, followed by its own step."""
         texts = pl.Series([root]).new_from_index(0, self.size)
         for level in range(1, self.deepest + 1):
-            at = np.flatnonzero((self.level == level) & own)
+            at = np.flatnonzero(self.level == level)
             texts = texts.scatter(at, texts.gather(self.parent[at]) + step.gather(at))
-            at = np.flatnonzero((self.level == level) & ~own)
-            texts = texts.scatter(at, texts.gather(self.parent[at]))
         return texts
 
     @cached_property
     def pointer(self) -> pl.Series:
         """The names on the way to each node as an RFC 6901 pointer; nameless ones are left out."""
-        return self._down("", pointer_step(self.name), ~members.nulls(self.name))
+        none = pl.Series([""]).new_from_index(0, self.size)
+        if self.deepest == 0:
+            return none
+        steps = pointer_step(self.attempt_name.values).fill_null("")
+        steps = none.clone().scatter(self._attempt_nodes, steps)
+        return self._down("", steps)
 
     @cached_property
     def entry_path(self) -> pl.Series:
@@ -103,7 +98,7 @@ class Tree:
         if self.deepest == 0:
             return pl.Series(["verdict"]).new_from_index(0, self.size)
         verdict = texts_by(self.origin, {ROOT: "", ATTEMPT: ".verdict", SUB_VERDICT: ""})
-        return self._down("verdict", self._entry_step + verdict, self.origin != ROOT)
+        return self._down("verdict", self._entry_step + verdict)
 
     @cached_property
     def _entry_step(self) -> pl.Series:

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from judgebatch.verdicts import members
-from judgebatch.verdicts.attempts import CASCADE_TIER, DISPOSITIONS, POLICIES, RELATIONS, USED
+from judgebatch.verdicts.attempts import CASCADE_TIER, USED
 from judgebatch.verdicts.attempts import AttemptsRead as Attempts
 from judgebatch.verdicts.defects import Defects, Phase, Place, Rule
-from judgebatch.verdicts.flatten import ATTEMPT, Flat
+from judgebatch.verdicts.flatten import Flat
 from judgebatch.verdicts.judgments import FAIL, PASS, STATUS_WORDS, STATUSES
 from judgebatch.verdicts.members import Index, Mask, Vocabulary
 from judgebatch.verdicts.records import Decisions, flags, owners
@@ -203,13 +203,16 @@ def _match(tree: Tree, attempts: Attempts, state: Index, at: Index, tier: pl.Ser
     """Return the first attempt of the named tier, per node that names one; -1 without."""
     match = np.full(tree.size, -1, dtype=np.int64)
     naming = np.flatnonzero((state == TIER_OUTCOME) | (state == REJECTION))
-    related = RELATIONS.codes(attempts.relation)
-    tiers = (related == CASCADE_TIER) | (related == Vocabulary.ABSENT)
-    found = np.flatnonzero(tree.entry & (tree.origin == ATTEMPT) & tiers)
+    related = attempts.relation
+    found = np.flatnonzero((related == CASCADE_TIER) | (related == Vocabulary.ABSENT))
     if not len(naming) or not len(found):
         return match
     candidates = pl.DataFrame(
-        {"node": tree.parent[found], "tier": tree.name.gather(found), "attempt": found}
+        {
+            "node": tree.parent[attempts.node[found]],
+            "tier": attempts.columns["stage"].gather(found),
+            "attempt": attempts.node[found],
+        }
     ).unique(["node", "tier"], keep="first", maintain_order=True)
     wanted = pl.DataFrame({"node": naming, "tier": tier.gather(at[naming])})
     joined = wanted.join(candidates, on=["node", "tier"], how="inner")
@@ -303,15 +306,16 @@ def _check_edges(
         contradicted[root] = True
 
     target = edges.target
-    disposition = DISPOSITIONS.codes(attempts.disposition.gather(target))
-    wrong = attempts.wrong_disposition[target]
+    attempt = attempts.of_node[target]
+    disposition = attempts.disposition[attempt]
+    wrong = attempts.wrong_disposition[attempt]
     unsaid = (disposition == Vocabulary.ABSENT) & ~wrong
     refute(_NOT_USED, (disposition != USED) & ~unsaid, 2)
     held = tree.body[target]
     refute(VERDICT_MISSING, ~held, 3)
     refute(_UNEQUAL, held & tiers.unequal[target], 4)
     unreadable = held & tiers.unreadable[target]
-    policy = POLICIES.codes(attempts.policy.gather(target))
+    policy = attempts.policy[attempt]
     went_on = ((policy == REJECT_ON_ANY_FAIL) & ~tiers.any_fail[target]) | (
         (policy == _ACCEPT_ON_ALL_PASS) & ~tiers.all_pass[target]
     )
