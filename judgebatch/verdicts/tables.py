@@ -112,19 +112,18 @@ def check_table(parts: Parts, judge_ordinal: Index) -> pl.DataFrame:
     chosen = chosen[judge_ordinal[judge[chosen]] >= 0]
     node = judges.node[judge[chosen]]
     key = judge_ordinal[judge[chosen]]
-    order = np.lexsort((key, tree.row[node]))
+    # Nearly sorted, which a stable sort of one key turns to account.
+    order = np.argsort(tree.row[node] * (key.max(initial=0) + 1) + key, kind="stable")
     chosen, node, key = chosen[order], node[order], key[order]
     row = tree.row[node]
+    entries = pl.DataFrame({"name": checks.name, "passed": checks.passed, "detail": checks.detail})
     return pl.DataFrame(
         {
             "row": row,
             "ordinal": ordinals(row),
             "judge_ordinal": key,
-            "name": checks.name.gather(chosen),
-            "passed": checks.passed.gather(chosen),
-            "detail": checks.detail.gather(chosen),
         }
-    )
+    ).hstack(take_rows(entries, chosen))
 
 
 def first_judge(parts: Parts) -> int:
