@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from judgebatch.verdicts import members
 from judgebatch.verdicts.attempts import STAGE_FAILED, USED, AttemptsRead
 from judgebatch.verdicts.defects import Defects, Phase, Place
 from judgebatch.verdicts.evidence import EvidenceRead
@@ -253,8 +252,3 @@ def vacuous_rows(parts: Parts) -> Index:
     """Return rows in which a shown aggregate or judge passed over an empty roster."""
     node = parts.judged.where.node[parts.judged.vacuous]
     return np.unique(parts.tree.row[node[parts.tree.level[node] <= LAST_LEVEL]])
-
-
-def nulls_to_false(values: pl.Series) -> Mask:
-    """Return a Boolean column as a mask."""
-    return members.where(values)
