@@ -43,8 +43,8 @@ class AttemptsRead(NamedTuple):
     """Attempts, one row each.
 
     ``node`` holds the attempt, and ``of_node`` is the attempt in each node (-1: none). ``columns``
-    has stage (the name), relation, policy, disposition, reason and failure; the codes are those of
-    the columns. ``wrong_disposition`` marks a disposition of another type, which reads as null.
+    has stage (the name), relation, policy, disposition, reason and failure. The codes are those of
+    the columns; a member of another type, which reads as null, is unknown and not absent.
     """
 
     node: Index
@@ -54,7 +54,6 @@ class AttemptsRead(NamedTuple):
     policy: Index
     disposition: Index
     reason: Index
-    wrong_disposition: Mask
 
 
 def read_attempts(flat: Flat, tree: Tree, defects: Defects) -> AttemptsRead:
@@ -75,6 +74,9 @@ def read_attempts(flat: Flat, tree: Tree, defects: Defects) -> AttemptsRead:
             codes == Vocabulary.UNKNOWN,
             step,
         )
+        # What has another type reads as null, but it is not absent: it is none of the words.
+        if column.wrong.any():
+            codes = np.where(column.wrong, Vocabulary.UNKNOWN, codes)
         return codes
 
     add(_NAME_ABSENT, members.nulls(tree.attempt_name.values), 0)
@@ -111,9 +113,7 @@ def read_attempts(flat: Flat, tree: Tree, defects: Defects) -> AttemptsRead:
             "failure": failure,
         }
     )
-    return AttemptsRead(
-        node, of_node, columns, related, policies, disposed, reasons, disposition.wrong
-    )
+    return AttemptsRead(node, of_node, columns, related, policies, disposed, reasons)
 
 
 def _read_entries(flat: Flat, tree: Tree, defects: Defects) -> None:

@@ -113,8 +113,7 @@ def _check_rejections(support: _Support, attempts: Attempts) -> None:
 
     attempt = attempts.of_node[target]
     disposition, reason = attempts.disposition[attempt], attempts.reason[attempt]
-    wrong = attempts.wrong_disposition[attempt]
-    unsaid = ((disposition == Vocabulary.ABSENT) & ~wrong) | (reason == Vocabulary.ABSENT)
+    unsaid = (disposition == Vocabulary.ABSENT) | (reason == Vocabulary.ABSENT)
     other = ~unsaid & ((disposition != STAGE_FAILED) | (reason == _EXECUTION_FAILED))
     refute(_STAGE_NOT_FAILED, other, 1)
     support.doubt(root[unsaid | (~other & (reason == Vocabulary.UNKNOWN))])

@@ -308,8 +308,7 @@ def _check_edges(
     target = edges.target
     attempt = attempts.of_node[target]
     disposition = attempts.disposition[attempt]
-    wrong = attempts.wrong_disposition[attempt]
-    unsaid = (disposition == Vocabulary.ABSENT) & ~wrong
+    unsaid = disposition == Vocabulary.ABSENT
     refute(_NOT_USED, (disposition != USED) & ~unsaid, 2)
     held = tree.body[target]
     refute(VERDICT_MISSING, ~held, 3)
