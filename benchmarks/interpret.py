@@ -20,7 +20,7 @@ import polars as pl
 
 from judgebatch.verdicts import interpret_texts
 
-REPEATS = 7
+REPEATS = 12
 WORDS = [
     "the",
     "agent",

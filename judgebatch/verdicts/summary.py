@@ -114,11 +114,11 @@ def _paragraph() -> pl.Expr:
     counted = pl.concat_str(
         pl.lit(" By "),
         pl.col("strategy"),
-        pl.lit(" over "),
+        pl.lit(", inputs "),
         pl.col("input_count"),
-        pl.lit(" inputs, "),
+        pl.lit(", eligible "),
         pl.col("eligible_count"),
-        pl.lit(" eligible."),
+        pl.lit("."),
     )
     defects = [
         pl.when(pl.col(kind.lower()) > 0).then(pl.lit(f" {kind.value}")) for kind in DefectKind

@@ -16,8 +16,8 @@ from tests.verdicts.documents import (
 
 def test_a_summary_says_reading_support_and_status() -> None:
     assert interpret(accepted()).summary == (
-        "Accepted, supported by what is stored: the aggregate's status is pass. By consensus over "
-        "1 inputs, 1 eligible."
+        "Accepted, supported by what is stored: the aggregate's status is pass. By consensus, "
+        "inputs 1, eligible 1."
     )
 
 
@@ -33,8 +33,8 @@ def test_a_summary_names_judges_without_a_vote_stages_and_defects() -> None:
     root = aggregated("pass", passes=1, fails=0)
     document = verdict(root, judgment("pass"), broken, compositeAttempts=[attempt, 3])
     assert interpret(document).summary == (
-        "Accepted, supported by what is stored: the aggregate's status is pass. By consensus over "
-        "1 inputs, 1 eligible. Judges without a vote: j1 error (judge_failed). Stages: first "
+        "Accepted, supported by what is stored: the aggregate's status is pass. By consensus, "
+        "inputs 1, eligible 1. Judges without a vote: j1 error (judge_failed). Stages: first "
         "stage_failed (execution_failed). Defects: UNPARSEABLE."
     )
 
