@@ -10,7 +10,7 @@ from judgebatch.vocabulary import TieModel
 from tests.conformance.strengths import sequential_frame
 
 # A busy machine is no failure.
-patient = settings(deadline=None, max_examples=60)
+patient = settings(deadline=None, max_examples=40)
 MODELS = st.sampled_from(list(TieModel))
 
 
