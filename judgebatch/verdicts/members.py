@@ -39,6 +39,9 @@ class Column(NamedTuple):
         return nulls(self.values) & ~self.wrong
 
 
+_NOWHERE = -1
+"""The part of a span in which no object has the member."""
+
 Repair = Callable[[list[Json]], list[Json]]
 """Reads members one by one: None where one does not have the type."""
 
@@ -74,6 +77,7 @@ class Pool:
         self._types = types
         self._repair = repair
         self._limits = limits
+        self._nothing = pl.Series([None], dtype=dtype)
         self._columns: list[Members] = []
         self.parts: list[pl.Series] = []
         self.wrong: list[list[int]] = []
@@ -86,7 +90,15 @@ class Pool:
 
     def seal(self) -> None:
         """Read what is pending."""
-        pending = [column for column in self._columns if column.pending]
+        pending: list[Members] = []
+        for column in self._columns:
+            size = len(column.pending)
+            # Many members are nowhere in a chunk: comparing stops at the first one that is there.
+            if size and column.pending == [None] * size:
+                column.spans.append((_NOWHERE, 0, size))
+                column.pending = []
+            elif size:
+                pending.append(column)
         if not pending:
             return
         joined: list[Json] = []
@@ -135,6 +147,10 @@ class Pool:
         slices, wrong, size = [], [], 0
         for column in columns:
             for part, offset, length in column.spans:
+                if part == _NOWHERE:
+                    slices.append(self._nothing.new_from_index(0, length))
+                    size += length
+                    continue
                 slices.append(self.parts[part].slice(offset, length))
                 wrong += [size + at - offset for at in self._wrong_in(part, offset, length)]
                 size += length
