@@ -34,7 +34,7 @@ _KEPT = (
     "recorded_passed",
     "verdict",
 )
-_PLACE = ("piece", "place")
+_IDENTITY = ("tenant_id", "verdict_id")
 
 
 class Reinterpreted(NamedTuple):
@@ -164,29 +164,34 @@ def in_key_order(files: tuple[Path, ...]) -> Iterator[pl.DataFrame]:
 def read_shard(task: ShardTask) -> tuple[int, int]:
     """Publish the new readings of a shard; return how many there are, and how many changed."""
     readings = Readings(task.pieces, task.shard, task.clock, task.reading_version)
+    before = _newest_readings(task)
     verdicts = changed = 0
     for number, rows in enumerate(in_key_order(task.files)):
         batch = interpret_texts(rows["verdict"])
         readings.publish(rows, batch, number)
         verdicts += rows.height
-        changed += _changed(rows, batch.interpretations, task.before)
+        changed += _changed(rows, batch.interpretations, before)
     return verdicts, changed
 
 
-def _changed(rows: pl.DataFrame, interpretations: pl.DataFrame, before: tuple[Path, ...]) -> int:
-    """Return how many verdicts read differently than in the newest reading before."""
-    now = interpretations.join(
-        rows.select(pl.col("at").alias("row"), "tenant_id", "verdict_id"), on="row", how="inner"
-    ).select("tenant_id", "verdict_id", "reading", "reading_support")
-    old = (
-        pl.scan_parquet(list(before))
-        .select("tenant_id", "verdict_id", "reading_version", "reading", "reading_support")
-        .join(now.lazy().select("tenant_id", "verdict_id"), on=["tenant_id", "verdict_id"])
-        .sort("reading_version")
-        .unique(["tenant_id", "verdict_id"], keep="last", maintain_order=True)
+def _newest_readings(task: ShardTask) -> pl.DataFrame:
+    """Return the newest reading before this one of each verdict of a shard."""
+    tenants = pl.concat([mapped(path).select("tenant_id").unique() for path in task.files])
+    return (
+        pl.scan_parquet(list(task.before))
+        .select(*_IDENTITY, "reading_version", "reading", "reading_support")
+        .join(tenants.lazy(), on="tenant_id", how="semi")
         .collect()
+        .sort(*_IDENTITY, "reading_version")
+        .unique(_IDENTITY, keep="last", maintain_order=True)
     )
-    joined = now.join(old, on=["tenant_id", "verdict_id"], how="inner")
+
+
+def _changed(rows: pl.DataFrame, interpretations: pl.DataFrame, before: pl.DataFrame) -> int:
+    """Return how many verdicts read differently than in the newest reading before."""
+    keys = rows.select(pl.col("at").alias("row"), *_IDENTITY)
+    now = interpretations.join(keys, on="row").select(*_IDENTITY, "reading", "reading_support")
+    joined = now.join(before, on=_IDENTITY)
     same = pl.col("reading").eq_missing(pl.col("reading_right")) & (
         pl.col("reading_support") == pl.col("reading_support_right")
     )

@@ -16,7 +16,7 @@ from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.publication import usd
 from judgebatch.pipeline.readings import Readings
 from judgebatch.pipeline.scratch import mapped
-from judgebatch.verdicts import comparison_outcome, interpret_texts
+from judgebatch.verdicts import comparison_outcome, interpret_texts, unreadable_texts
 from judgebatch.warehouse import Pieces
 
 CHUNK = 25_000
@@ -107,7 +107,7 @@ class ShardTexts:
         """Return which texts cannot be read, and why."""
         found = [pl.DataFrame(schema={name: _READ[name] for name in (*PLACE, "unreadable")})]
         for _, chunk in self._chunks(rows):
-            broken = interpret_texts(chunk["verdict"]).unreadable
+            broken = unreadable_texts(chunk["verdict"])
             at = broken["row"]
             found.append(
                 chunk.select(pl.col(PLACE).gather(at)).with_columns(unreadable=broken["message"])

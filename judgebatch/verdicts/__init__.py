@@ -1,7 +1,7 @@
 """Reading stored verdicts: interpretation, pairwise outcomes, accounting and restatement."""
 
 from judgebatch.verdicts.accounting import Account, account
-from judgebatch.verdicts.batch import InterpretedBatch, interpret_texts
+from judgebatch.verdicts.batch import InterpretedBatch, interpret_texts, unreadable_texts
 from judgebatch.verdicts.dialect import UnreadableVerdictError
 from judgebatch.verdicts.model import Interpretation
 from judgebatch.verdicts.pairwise import comparison_outcome
@@ -29,4 +29,5 @@ __all__ = [
     "pass_rates",
     "restate",
     "restatement_cause",
+    "unreadable_texts",
 ]

@@ -90,6 +90,19 @@ def interpret_texts(texts: pl.Series) -> InterpretedBatch:
     return _interpret(flat, np.array(rows, dtype=np.int64), unreadable)
 
 
+def unreadable_texts(texts: pl.Series) -> pl.DataFrame:
+    """Return ``row`` and ``message`` of texts that are no JSON objects, and read no further."""
+    unreadable: list[tuple[int, str]] = []
+    with _uncollected():
+        for first, last in _chunks(texts):
+            _decoded(texts[first:last].to_list(), first, unreadable)
+    return _unreadable(unreadable)
+
+
+def _unreadable(rows: list[tuple[int, str]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={"row": pl.Int64, "message": pl.String}, orient="row")
+
+
 def _decoded(
     texts: list[str | None], first: int, unreadable: list[tuple[int, str]]
 ) -> tuple[Sequence[int], list[dict[str, Json]]]:
@@ -177,9 +190,7 @@ def _interpret(flat: Flat, rows: Index, unreadable: list[tuple[int, str]]) -> In
         judges=_renumbered(seats, rows),
         checks=_renumbered(checks, rows),
         defects=_renumbered(found, rows),
-        unreadable=pl.DataFrame(
-            unreadable, schema={"row": pl.Int64, "message": pl.String}, orient="row"
-        ),
+        unreadable=_unreadable(unreadable),
     )
 
 
