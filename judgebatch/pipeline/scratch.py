@@ -4,6 +4,7 @@ Uncompressed, so that a reader maps them into memory and takes single columns or
 reading the rest: the verdicts' texts are most of the bytes and are needed once.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +15,14 @@ import pyarrow.ipc
 from judgebatch.contracts.table import Table, conform, empty
 
 
-def mapped(path: Path) -> pl.DataFrame:
-    """Return an uncompressed Arrow file as a frame whose columns stay on disk until used."""
+def mapped(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return an uncompressed Arrow file, or some columns of it, as a frame that stays on disk.
+
+    Pages are read when they are used, and let go with the frame.
+    """
     with pa.memory_map(str(path)) as source:
         table = pyarrow.ipc.open_file(source).read_all()
-    return pl.DataFrame(table)
+    return pl.DataFrame(table if columns is None else table.select(columns))
 
 
 @dataclass(frozen=True)

@@ -275,7 +275,10 @@ def _verdict_rows(
         name: pl.lit(None, dtype=new[name]) for name in new if name not in schema_of(VerdictRows)
     }
     paths = task.scratch.paths(StagedVerdicts, task.shard)
-    staged = (mapped(path).with_columns(**fresh, from_state=pl.lit(False)) for path in paths)
+    slim_columns = [name for name in schema_of(StagedVerdicts) if name != "verdict"]
+    staged = (
+        mapped(path, slim_columns).with_columns(**fresh, from_state=pl.lit(False)) for path in paths
+    )
     slim = [
         piece.select(
             pl.exclude("verdict"),

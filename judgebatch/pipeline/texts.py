@@ -19,7 +19,7 @@ from judgebatch.pipeline.scratch import mapped
 from judgebatch.verdicts import comparison_outcome, interpret_texts, unreadable_texts
 from judgebatch.warehouse import Pieces
 
-CHUNK = 25_000
+CHUNK = 10_000
 """Verdicts read at once."""
 
 _READ = {
@@ -69,7 +69,7 @@ class ShardTexts:
 
     def _texts(self, number: int) -> pl.Series:
         piece = self._pieces[number]
-        frame = mapped(piece) if isinstance(piece, Path) else piece
+        frame = mapped(piece, ["verdict"]) if isinstance(piece, Path) else piece
         return frame.get_column("verdict")
 
     def accept(self, rows: pl.DataFrame) -> pl.DataFrame:
