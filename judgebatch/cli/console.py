@@ -52,10 +52,13 @@ def fail(text: str) -> None:
 
 
 def say_json(document: Mapping[str, Any]) -> None:
-    """Print a result for scripts: one JSON document."""
-    sys.stdout.write(
-        orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z).decode() + "\n"
-    )
+    """Print a result for scripts: one JSON document on a line, so that files of them are NDJSON."""
+    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_UTC_Z).decode() + "\n")
+
+
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """Return a count with its noun, such as ``1 row`` and ``1,200 rows``."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def say_table(

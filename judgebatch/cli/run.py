@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
@@ -47,6 +48,11 @@ def run(
         judgebatch run --as-of 2026-03-02T03:00:00Z --processes 2
     """
     moment = read_as_of(as_of)
+    if moment > datetime.now(UTC) + timedelta(days=1):
+        console.warn(
+            f"--as-of {moment:%Y-%m-%dT%H:%M:%SZ} lies in the future. Once it is published, every "
+            "earlier night is superseded."
+        )
     with shown_progress() as progress:
         report = run_night(
             load_settings(settings),

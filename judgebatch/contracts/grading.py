@@ -154,7 +154,7 @@ class Comparisons(_Subject):
     outcome = c.text("left, right, tie, undecided, not_applicable, error or unattestable.")
     error_codes = c.text("Terminal codes of an error, as JSON counts.", null=True)
     cost_usd = c.number("What judging cost.")
-    verifier_outcome = c.text("Of the group that counted it; null otherwise.", null=True)
+    verifier_outcome = c.text("Of the group or episode that counted it, or null.", null=True)
     group_epoch = c.count("Of the group that counted it; null otherwise.", null=True)
     disposition = c.text(
         "used, undecided, not_applicable, error, unattestable, over_budget, late, "
@@ -204,7 +204,7 @@ class Quarantine(_Run):
     source_row = c.count("The row's number in that file, from 0.")
     reason = c.text("A token of the closed vocabulary.")
     message = c.text("What exactly is wrong.")
-    content = c.text("The row as it came, as JSON text.")
+    content = c.text("The row as JSON text; one that was read well, under the contract's names.")
     released_in = c.count("The run that took the row in after a release.", null=True)
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from judgebatch.contracts.rows import EpisodeRows, QuarantineRows, VerdictRows
 from judgebatch.contracts.table import conform, empty, schema_of
 from judgebatch.grading.identity import with_fingerprints
+from judgebatch.grading.money import usd
 from judgebatch.vocabulary import QuarantineReason
 
 ID = ["id_high", "id_low"]
@@ -57,12 +58,16 @@ class Admission(NamedTuple):
 def quarantine(rows: pl.DataFrame, kind: str, id_column: str) -> pl.DataFrame:
     """Return ``rows``, which carry ``reason`` and ``message``, as QuarantineRows.
 
-    The content is the row as it was accepted, as JSON text.
+    The content is the row as it was accepted, under the contract's names, as JSON text.
     """
     if rows.is_empty():
         return empty(QuarantineRows)
     table = EpisodeRows if kind == "episodes" else VerdictRows
-    content = [name for name in schema_of(table) if not name.startswith("source_")]
+    content = [
+        usd().alias("cost_usd") if name == "cost_nano_usd" else pl.col(name)
+        for name in schema_of(table)
+        if not name.startswith("source_")
+    ]
     return conform(
         rows.select(
             pl.lit(kind).alias("input"),

@@ -14,6 +14,7 @@ from judgebatch.vocabulary import BudgetPeriod
 
 ORDER = ["decided_at", "task_id", "verifier_outcome", "group_epoch", "episode_id"]
 PERIOD = ["tenant_id", "period"]
+MOST = 2**63 - 1
 
 
 class Admitted(NamedTuple):
@@ -44,7 +45,7 @@ def _spent(spend: pl.DataFrame, tenants: pl.DataFrame) -> pl.DataFrame:
         spend.join(tenants.select("tenant_id", "budget_period"), on="tenant_id", how="inner")
         .with_columns(period=period_of(pl.col("day"), pl.col("budget_period")))
         .group_by(PERIOD)
-        .agg(pl.col("cost_nano_usd").sum().alias("spent"))
+        .agg(pl.col("cost_nano_usd").cast(pl.Int128).sum().alias("spent"))
     )
 
 
@@ -57,7 +58,7 @@ def admit(
     ----------
     units
         ``tenant_id``, the columns of ORDER (``group_epoch`` and ``episode_id`` null where there
-        is none) and ``cost_nano_usd``: the sum over the comparisons that count.
+        is none) and ``cost_nano_usd`` (Int128): the sum over the comparisons that count.
     tenants
         ``tenant_id, ceiling_nano_usd`` (null: none) and ``budget_period``, in force now.
     spend, refusals
@@ -97,10 +98,12 @@ def _spend_after(units: pl.DataFrame, spend: pl.DataFrame) -> pl.DataFrame:
     new = units.filter("admitted").select(
         "tenant_id", pl.col("decided_at").dt.date().alias("day"), "cost_nano_usd"
     )
-    return conform(
-        pl.concat([spend, new]).group_by("tenant_id", "day").agg(pl.col("cost_nano_usd").sum()),
-        Spend,
-    ).sort("tenant_id", "day")
+    both = pl.concat([spend.with_columns(pl.col("cost_nano_usd").cast(pl.Int128)), new])
+    spent = both.group_by("tenant_id", "day").agg(
+        # What 64 bits cannot hold is above every ceiling that they can.
+        pl.col("cost_nano_usd").sum().clip(upper_bound=MOST).cast(pl.Int64)
+    )
+    return conform(spent, Spend).sort("tenant_id", "day")
 
 
 def _refusals_after(units: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:

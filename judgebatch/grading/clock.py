@@ -1,11 +1,23 @@
 """The logical time of a run; no stage reads any other clock."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
 TIME = pl.Datetime("us", "UTC")
+
+
+LAST = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+"""The last moment that readers of the tables can hold."""
+
+
+def later(time: str, microseconds: str) -> pl.Expr:
+    """Return ``time`` plus a column of microseconds, but never after the year 9999."""
+    moment = pl.col(time) + pl.duration(microseconds=microseconds)
+    return (
+        pl.when(moment > pl.lit(LAST, dtype=TIME)).then(pl.lit(LAST, dtype=TIME)).otherwise(moment)
+    )
 
 
 @dataclass(frozen=True)

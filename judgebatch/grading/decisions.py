@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from judgebatch.grading.clock import later
 from judgebatch.grading.pairs import ordered_pair
 from judgebatch.vocabulary import USABLE_OUTCOMES, Outcome
 
@@ -101,7 +102,7 @@ def decide(
         pl.col("satisfied_at").max().alias("complete_at"),
         pl.col("satisfied_at").is_null().any().alias("incomplete"),
     )
-    deadline = pl.col("base_at") + pl.duration(microseconds="judging_window_us")
+    deadline = later("base_at", "judging_window_us")
     complete_at = pl.when(~pl.col("incomplete")).then(pl.max_horizontal("complete_at", "base_at"))
     units = units.join(complete, on="unit", how="left", maintain_order="left").with_columns(
         deadline=deadline,

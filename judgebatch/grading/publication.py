@@ -5,9 +5,10 @@ import polars as pl
 from judgebatch.contracts import grading as tables
 from judgebatch.contracts.table import conform
 from judgebatch.grading import budget
-from judgebatch.grading.clock import Clock
+from judgebatch.grading.clock import Clock, later
 from judgebatch.grading.consideration import Arrivals
 from judgebatch.grading.counts import COUNTS, MEMBER
+from judgebatch.grading.money import usd
 from judgebatch.grading.references import TASK, ratio, tool_efficiency
 from judgebatch.grading.settlement import Settlement
 from judgebatch.vocabulary import (
@@ -17,18 +18,6 @@ from judgebatch.vocabulary import (
     WaitsFor,
     is_reducible,
 )
-
-NANO = 1_000_000_000
-
-
-def usd(column: str = "cost_nano_usd") -> pl.Expr:
-    """Return nano-dollars as Float64 USD, correctly rounded.
-
-    The divisor is a column: by a scalar Polars multiplies with its rounded reciprocal, and
-    0.3 would come out as 0.30000000000000004.
-    """
-    nano = pl.col(column)
-    return nano.cast(pl.Float64) / (nano * 0 + NANO).cast(pl.Float64)
 
 
 def _state(state: EpisodeState) -> list[pl.Expr]:
@@ -203,7 +192,7 @@ def open_episodes(arrivals: Arrivals, settlement: Settlement, clock: Clock) -> p
     group_end = formed.groups.select(
         "unit",
         "closed_at",
-        (pl.col("opened_at") + pl.duration(microseconds="group_timeout_us")).alias("closes_by"),
+        later("opened_at", "group_timeout_us").alias("closes_by"),
     )
     deadlines = settlement.decisions.units.select(
         "unit", pl.coalesce("deadline", "base_at").alias("decided_by")

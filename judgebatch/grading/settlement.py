@@ -133,7 +133,8 @@ def with_costs(
     Admission knows the stored comparisons that count and the judge's declared cost of those
     still wanted; the actual cost is that of all that count.
     """
-    counts = ballots.filter("counts")
+    # 128 bits: any number of the largest amounts adds up, and no ceiling is passed by wrapping.
+    counts = ballots.filter("counts").with_columns(pl.col("cost_nano_usd").cast(pl.Int128))
     costs = counts.group_by("unit").agg(
         pl.col("cost_nano_usd").filter(~pl.col("live")).sum().alias("stored_nano_usd"),
         pl.col("cost_nano_usd").sum().alias("actual_nano_usd"),

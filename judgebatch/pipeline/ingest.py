@@ -49,7 +49,7 @@ def ingest(task: IngestTask) -> Ingested:
     kind = task.spec.kind
     digest = task.file.sha256
     for number, batch in enumerate(read_file(task.file, task.spec)):
-        accepted = batch.rows
+        accepted = without_negative_zero(batch.rows)
         if kind == InputKind.VERDICTS:
             # In the order in which they are published: then a chunk of texts lies together.
             accepted = accepted.sort("tenant_id", "verdict_id", maintain_order=True)
@@ -61,6 +61,19 @@ def ingest(task: IngestTask) -> Ingested:
         rows += accepted.height + batch.quarantined.height
         bad += batch.quarantined.height
     return Ingested(kind, task.file.path, task.file.size, digest, rows, bad)
+
+
+def without_negative_zero(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows in which -0.0 is 0.0: equal content has equal bytes.
+
+    Answers keep theirs: a policy prints what it compared.
+    """
+    if "latency_ms" not in rows.columns:
+        return rows
+    latency = pl.col("latency_ms")
+    return rows.with_columns(
+        pl.when(latency == 0.0).then(pl.lit(0.0)).otherwise(latency).alias("latency_ms")
+    )
 
 
 def _stage(table: type[Table], rows: pl.DataFrame, task: IngestTask, number: int) -> None:

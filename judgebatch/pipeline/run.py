@@ -1,6 +1,7 @@
 """A run: open, ingest, grade, commit, publish."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -148,7 +149,15 @@ def run(
         if answer.answer == Answer.REPEAT and answer.run is not None:
             _publish(opened, answer.run, started)
         number = answer.run.number if answer.run else None
-        return RunReport(as_of, published=False, message=answer.message, run=number)
+        unread = len(opened.inputs.new) if answer.answer == Answer.SUPERSEDED else 0
+        waiting = f"{unread} input files that no run has read wait for a later as-of."
+        return RunReport(
+            as_of,
+            published=False,
+            message=answer.message,
+            run=number,
+            warnings=(waiting,) if unread else (),
+        )
     with opened.warehouse.begin(kind, as_of, opened.log) as staging:
         check_files(opened.warehouse, staging.parent)
         clock = Clock(staging.number, as_of, opened.log.last_as_of)
@@ -165,7 +174,7 @@ def run(
         published=True,
         run=manifest.number,
         summary=manifest.summary,
-        warnings=_warnings(opened, shards),
+        warnings=_warnings(opened, shards, asked),
     )
 
 
@@ -227,19 +236,21 @@ def _ask(
 
 def _refuse_quarantined(shards: list[ShardGraded], ingested: list[Ingested]) -> None:
     """Raise if a row of this run's files was quarantined."""
-    own = {file.path for file in ingested}
-    refused = {
-        name: count
-        for shard in shards
-        for name, count in shard.quarantined_by_file.items()
-        if name.partition("/")[2] in own
-    }
-    if refused:
-        name, count = max(refused.items(), key=lambda item: (item[1], item[0]))
+    own = {f"{file.kind}/{file.path}" for file in ingested}
+    files = Counter[str]()
+    reasons = Counter[str]()
+    for shard in shards:
+        for name, counts in shard.quarantined_by_file.items():
+            if name in own:
+                files[name] += sum(counts.values())
+                reasons.update(counts)
+    if files:
+        name, count = max(files.items(), key=lambda item: (item[1], item[0]))
+        why = ", ".join(f"{reason} {times}" for reason, times in sorted(reasons.items()))
         raise InputError(
-            f"--strict: {sum(refused.values())} rows of this run's input files would be "
-            f"quarantined, most of them ({count}) from {name}. Nothing was published. Run without "
-            "--strict to see each with its reason in audit/quarantine, or correct the files."
+            f"--strict: rows of this run's input files would be quarantined: {why}. The file with "
+            f"most of them ({count}) is {name}. Nothing was published. Run without --strict to see "
+            "each row with its message in audit/quarantine, or correct the files."
         )
 
 
@@ -306,16 +317,37 @@ def _write_metrics(textfile: Path, manifest: Manifest, seconds: float) -> None:
     )
 
 
-def _warnings(opened: Opened, shards: list[ShardGraded]) -> tuple[str, ...]:
-    changed = [
+def _warnings(opened: Opened, shards: list[ShardGraded], asked: Counts | None) -> tuple[str, ...]:
+    warnings = [
         f"{name} changed since an earlier run read it and was read again; rows that run knew "
         "count as already known."
         for name in opened.inputs.changed
     ]
     failed = sum(one.fit_failed for one in shards)
     if failed:
-        changed.append(
+        warnings.append(
             f"{failed} groups did not converge and stay in Grading (fit_failed); "
             "`judgebatch doctor` names them."
         )
-    return tuple(changed)
+    if asked is not None:
+        warnings += _judge_warnings(asked)
+    return tuple(warnings)
+
+
+def _judge_warnings(asked: Counts) -> list[str]:
+    """Return what went wrong with an attached judge: what it decides is decided for good."""
+    warnings = []
+    failures = asked.raised + asked.short + asked.twice + asked.malformed
+    if failures:
+        warnings.append(
+            f"the judge failed on {failures} of the pairs that it was asked about (raised "
+            f"{asked.raised}, no answer {asked.short}, answered twice {asked.twice}, malformed "
+            f"{asked.malformed}); they count as errors of the instrument, and their groups are "
+            "decided. The messages stand in audit/interpretation_judges."
+        )
+    if asked.unseated:
+        warnings.append(
+            f"{asked.unseated} judgments found no seat in the jury: give the seat the judge's own "
+            "name, or let the judge name its judgments."
+        )
+    return warnings

@@ -69,8 +69,8 @@ class ShardGraded:
     """Episodes ungraded, by reason."""
     quarantined: dict[str, int]
     """By reason, those of ingest included."""
-    quarantined_by_file: dict[str, int]
-    """By input and file."""
+    quarantined_by_file: dict[str, dict[str, int]]
+    """By input and file, then by reason."""
     waits: dict[str, int]
     """Episodes in Grading by what they wait for."""
     policies: dict[str, dict[str, int]]
@@ -218,9 +218,7 @@ def grade_shard(task: ShardTask) -> ShardGraded:
         graded=_counts(night.tables[tables.Graded], "score_kind"),
         ungraded=_counts(night.tables[tables.Ungraded], "ungraded_reason"),
         quarantined=_counts(quarantined, "reason"),
-        quarantined_by_file=_counts(
-            quarantined.select(pl.format("{}/{}", "input", "source_file").alias("file")), "file"
-        ),
+        quarantined_by_file=_by_file(quarantined),
         policies=_policy_counts(policies.counts),
         waits=_counts(night.tables[tables.OpenEpisodes], "waits_for"),
         pending={
@@ -315,6 +313,15 @@ def _policy_counts(counts: pl.DataFrame) -> dict[str, dict[str, int]]:
         policy: {outcome: int(totals[outcome][at]) for outcome in outcomes}
         for at, policy in enumerate(totals["policy"])
     }
+
+
+def _by_file(quarantined: pl.DataFrame) -> dict[str, dict[str, int]]:
+    files: dict[str, dict[str, int]] = {}
+    counted = quarantined.group_by("input", "source_file", "reason").len()
+    counted = counted.sort("input", "source_file", "reason")
+    for table, file, reason, count in counted.rows():
+        files.setdefault(f"{table}/{file}", {})[reason] = count
+    return files
 
 
 def _counts(frame: pl.DataFrame, column: str) -> dict[str, int]:

@@ -13,7 +13,7 @@ from judgebatch.contracts.grading import AuditVerdicts
 from judgebatch.contracts.table import conform
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
-from judgebatch.grading.publication import usd
+from judgebatch.grading.money import usd
 from judgebatch.pipeline.readings import Readings
 from judgebatch.pipeline.scratch import mapped
 from judgebatch.verdicts import comparison_outcome, interpret_texts, unreadable_texts

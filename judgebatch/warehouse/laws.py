@@ -11,10 +11,18 @@ _EPISODE_TABLES = ("graded", "ungraded")
 
 
 def law_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
-    """Yield every breach: counts that do not add up, as_of that does not move forward."""
+    """Yield every breach: counts that do not add up, as_of that does not move forward.
+
+    What waited before a run is compared with the run before it only where that one can be read;
+    a subject that a missing run may have changed is compared again once a later run names it.
+    """
     last: Manifest | None = None
-    waiting: dict[str, int] = {}
+    waiting: dict[str, int] | None = {}
+    number = 0
     for manifest in manifests:
+        if manifest.number != number + 1:
+            waiting = None
+        number = manifest.number
         yield from _conservation(manifest, waiting)
         waiting |= {subject: law.waiting_after for subject, law in manifest.conservation.items()}
         if manifest.consumes:

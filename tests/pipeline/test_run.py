@@ -95,7 +95,7 @@ def test_file_that_vanished_is_fine(nights):
 
 def test_strict_publishes_nothing_and_says_how_many(nights):
     nights.deliver("n1", [episode("good", 1), episode("bad", 2, cost_usd=-1.0)])
-    with pytest.raises(InputError, match=r"--strict: 1 rows .* from episodes/n1\.parquet"):
+    with pytest.raises(InputError, match=r"--strict: .* bad_row 1\. .*episodes/n1\.parquet"):
         nights.run(at(3), strict=True)
     assert len(open_warehouse(nights.folder / "warehouse").runs()) == 0
     assert not list((nights.folder / "warehouse" / ".staging").glob("0*"))
