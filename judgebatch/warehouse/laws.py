@@ -1,6 +1,6 @@
 """The laws that the manifests of a log must obey, one by one and in a row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.layout import MANIFEST, RUNS, run_name
@@ -17,13 +17,15 @@ def law_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
     a subject that a missing run may have changed is compared again once a later run names it.
     """
     last: Manifest | None = None
-    waiting: dict[str, int] | None = {}
-    number = 0
+    waiting: dict[str, int] = {}
+    unseen = False
+    expected = 1
     for manifest in manifests:
-        if manifest.number != number + 1:
-            waiting = None
-        number = manifest.number
-        yield from _conservation(manifest, waiting)
+        if manifest.number != expected:
+            waiting.clear()
+            unseen = True
+        expected = manifest.number + 1
+        yield from _conservation(manifest, waiting, unseen=unseen)
         waiting |= {subject: law.waiting_after for subject, law in manifest.conservation.items()}
         if manifest.consumes:
             if last is not None and manifest.as_of <= last.as_of:
@@ -31,11 +33,14 @@ def law_findings(manifests: Sequence[Manifest]) -> Iterator[Finding]:
             last = manifest
 
 
-def _conservation(manifest: Manifest, waiting: dict[str, int]) -> Iterator[Finding]:
+def _conservation(
+    manifest: Manifest, waiting: Mapping[str, int], *, unseen: bool
+) -> Iterator[Finding]:
+    """Check one run; with ``unseen`` runs before it, a subject may have waited unknown to us."""
     for subject, law in manifest.conservation.items():
         if law.difference:
             yield _breach(manifest, f"{law.difference} {subject} are unaccounted for")
-        before = waiting.get(subject, 0)
+        before = waiting.get(subject, law.waiting_before if unseen else 0)
         if law.waiting_before != before:
             yield _breach(
                 manifest,

@@ -128,6 +128,14 @@ def test_any_changed_letter_of_a_manifest_is_noticed(damaged: Warehouse, at: flo
     assert f"runs/00000{NIGHTS}/manifest.json" in {finding.where for finding in verify(damaged)}
 
 
+def test_a_missing_run_is_no_mistake_of_the_runs_after_it(warehouse: Warehouse) -> None:
+    for _ in range(3):
+        run_night(warehouse)
+    shutil.rmtree(warehouse.layout.run(1))
+    findings = [one for one in verify(warehouse) if not one.where.startswith("views/")]
+    assert [one.where for one in findings] == ["runs/000001"]
+
+
 @pytest.mark.parametrize("name", ["views.sql", "judgebatch.duckdb"])
 @pytest.mark.parametrize("damage", DAMAGES[:5], ids=lambda damage: damage.__name__)
 def test_damage_to_the_views_is_named_as_derived(
