@@ -19,6 +19,18 @@ from judgebatch.policies.documents import read_policy, read_questions
 NUMBERS = ("probability", "confidence", "score")
 TEXTS = ("tenant_id", "episode_id", "question", "answer_type", "choice")
 REQUIRED = ("episode_id", "question", "answer_type")
+_LEVELS = "STRUCT(level VARCHAR, probability DOUBLE)[]"
+_DISTRIBUTION = f"""
+CASE json_type(probabilities)
+WHEN 'NULL' THEN NULL
+WHEN 'VARCHAR' THEN probabilities ->> '$'
+WHEN 'ARRAY' THEN coalesce(
+    to_json(try(map_from_entries(try_cast(probabilities AS {_LEVELS}))))::VARCHAR,
+    probabilities::VARCHAR
+)
+ELSE probabilities::VARCHAR
+END
+"""
 
 
 def load_questions(path: Path) -> dict[str, Question]:
@@ -95,13 +107,18 @@ def _read_csv(path: Path) -> pl.DataFrame:
 
 
 def _read_ndjson(path: Path) -> pl.DataFrame:
-    """Read the known members of every line; distributions stay JSON text."""
+    """Read the known members of every line; distributions become JSON text.
+
+    One that is written as a string stands for the JSON in it; one that is written as a list of
+    levels and probabilities, as Polars writes it, for the object of them.
+    """
     types = dict.fromkeys(TEXTS, "VARCHAR") | dict.fromkeys(NUMBERS, "DOUBLE")
     types["probabilities"] = "JSON"
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
     with duckdb.connect() as engine:
         found: Any = engine.sql(
-            f"SELECT * FROM read_ndjson(?, columns = {{{columns}}})",  # noqa: S608 - own names
+            f"SELECT * REPLACE ({_DISTRIBUTION} AS probabilities) "  # noqa: S608 - own names
+            f"FROM read_ndjson(?, columns = {{{columns}}})",
             params=[str(path)],
         ).to_arrow_table()
     frame = pl.DataFrame(found)

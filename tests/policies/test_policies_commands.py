@@ -77,6 +77,8 @@ def files(tmp_path: Path) -> dict[str, Path]:
             line["probabilities"] = json.loads(line["probabilities"])
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (tmp_path / "answers.ndjson").write_text(text)
+    raw.with_columns(numbers).write_ndjson(tmp_path / "answers.texts.ndjson")
+    pl.read_parquet(tmp_path / "answers.parquet").write_ndjson(tmp_path / "answers.lists.ndjson")
     return {path.name: path for path in tmp_path.iterdir()}
 
 
@@ -100,7 +102,7 @@ def test_check_names_file_line_and_column(files: dict[str, Path], capsys: Any):
     assert SettingsError.exit_code == 2
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "ndjson"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "ndjson", "texts.ndjson", "lists.ndjson"])
 def test_test_prints_the_report_of_every_episode(files: dict[str, Path], kind: str, capsys: Any):
     arguments = (files["release.json"], files["questions.json"], files[f"answers.{kind}"])
     commands.try_policy(*arguments)
