@@ -26,4 +26,6 @@ def verify(
     found = chosen_warehouse(settings, warehouse)
     findings = verify_warehouse(found)
     runs = len(found.run_numbers())
-    tell(found, findings, f"All {runs:,} runs of {found.path} are sound.", as_json=as_json)
+    whole = f"All {runs:,} runs" if runs != 1 else "The only run"
+    sound = f"{whole} of {found.path} {'is' if runs == 1 else 'are'} sound."
+    tell(found, findings, sound, as_json=as_json)

@@ -35,6 +35,7 @@ def test_verify_says_that_all_is_sound(capsys, graded):
     assert (ran.code, ran.out) == (0, f"All 2 runs of {graded.path} are sound.\n")
     ran = ask(capsys, graded, "verify", "--json")
     assert json.loads(ran.out) == {"warehouse": str(graded.path), "runs": 2, "findings": []}
+    assert ran.out.count("\n") == 1
 
 
 def test_verify_names_damage_and_exits_with_five(capsys, empty):
