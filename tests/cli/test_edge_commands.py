@@ -87,11 +87,52 @@ def test_check_says_what_would_be_read(capsys, project):
     assert "carried as extra: note" in ran.out
     document = json.loads(checked(capsys, project, "--json").out)
     assert document["inputs"]["episodes"]["rows"] == 3
-    assert document["inputs"]["episodes"]["bad_rows"] == 1
+    assert document["inputs"]["episodes"]["quarantine_reasons"] == {"bad_row": 1}
     assert document["inputs"]["verdicts"]["files"] == 1
     assert document["warehouse_ready"] is True
     quick = json.loads(checked(capsys, project, "--json", "--quick").out)
-    assert "bad_rows" not in quick["inputs"]["episodes"]
+    assert "to_quarantine" not in quick["inputs"]["episodes"]
+
+
+def test_check_counts_what_would_go_to_quarantine(capsys, project):
+    path = project / "judgebatch.toml"
+    path.write_text('unknown_tenants = "quarantine"\n[tenants.acme]\n')
+    pq.write_table(episodes(3, tenant_id=["acme", "acne", "acme"]), project / "episodes/a.parquet")
+    table = verdicts(
+        4,
+        tenant_id=["acme", "acme", "acne", "acne"],
+        verdict=["{}", "{}", "[1]", "{}"],
+        compared_episode_id=["ep-0", "ep-2", None, None],
+    )
+    pq.write_table(table, project / "verdicts/a.parquet")
+    ran = checked(capsys, project)
+    assert ran.code == 0, ran.err
+    assert "verdicts: 1 row to quarantine as itself" in ran.out
+    assert "tenant acne is not in the settings" in ran.out
+    inputs = json.loads(checked(capsys, project, "--json").out)["inputs"]
+    assert inputs["episodes"]["quarantine_reasons"] == {"unknown_tenant": 1}
+    assert inputs["verdicts"]["quarantine_reasons"] == {
+        "itself": 1,
+        "unknown_tenant": 1,
+        "unreadable_verdict": 1,
+    }
+
+
+def test_check_makes_the_attached_judge(capsys, project):
+    path = project / "judgebatch.toml"
+    text = path.read_text()
+    path.write_text(text + '\n[judge]\nname = "http"\n[judge.options]\nurl = "ftp://x"\n')
+    ran = checked(capsys, project)
+    assert (ran.code, ran.out) == (2, "")
+    assert "is not an http or https URL" in ran.err
+
+
+def test_check_hints_at_files_that_are_not_read(capsys, project):
+    (project / "episodes/night.csv").write_text("episode_id\n")
+    ran = checked(capsys, project)
+    assert (ran.code, "such as night.csv" in ran.err) == (0, True)
+    (project / "episodes/night.csv").unlink()
+    assert checked(capsys, project).err == ""
 
 
 def test_check_reads_only_what_no_run_has_read(capsys, tmp_path):
