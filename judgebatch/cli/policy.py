@@ -64,7 +64,7 @@ def check(file: PolicyArgument, questions: QuestionsOption, *, as_json: JsonOpti
     if as_json:
         console.say_json({"file": str(file), "valid": True, "rules": rules})
         return
-    console.say(f"{file} is a policy of {_counted(len(rules), 'rule')}.")
+    console.say(f"{file} is a policy of {console.counted(len(rules), 'rule')}.")
     for rule in rules:
         console.say(f"  {rule['question']}: {rule['passes']}")
 
@@ -169,7 +169,7 @@ def diff(
             for rule in rules:
                 if rule not in others:
                     console.say(f"  {mark} {_said(rule)}")
-    console.say(f"{len(changed):,} of {_counted(len(both), 'episode')} change.")
+    console.say(f"{len(changed):,} of {console.counted(len(both), 'episode')} change.")
     for was, becomes, count in moves.rows():
         console.say(f"  {_words(was)} -> {_words(becomes)}: {count:,}")
 
@@ -236,10 +236,6 @@ def _words(outcome: str) -> str:
     return outcome.replace("_", " ")
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def _summary(counts: dict[str, int]) -> str:
-    total = _counted(sum(counts.values()), "episode")
+    total = console.counted(sum(counts.values()), "episode")
     return f"{total}: " + ", ".join(f"{count:,} {_words(name)}" for name, count in counts.items())
