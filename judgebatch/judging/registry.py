@@ -1,6 +1,7 @@
 """Judges by name: those that ship, and those that installed packages register."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,6 +16,9 @@ from judgebatch.judging.protocol import Judge
 
 ENTRY_POINTS = "judgebatch.judges"
 """Group of the entry points that name factories of judges."""
+
+_NOT_OPTIONS = frozenset({"loads", "closes", "calls", "asked", "requests", "sleep"})
+"""Members of the judges that ship which count what they did, or are for tests."""
 
 Factory = Callable[[Mapping[str, Any]], Judge]
 """Takes a judge's options and makes it."""
@@ -74,8 +78,54 @@ def _installed() -> dict[str, Factory]:
     return found
 
 
+def _given(
+    options: Mapping[str, Any], kind: type[CallableJudge | HttpJudge | ReplayJudge], **instead: str
+) -> dict[str, Any]:
+    """Return the options of a judge that ships, once they are checked.
+
+    Parameters
+    ----------
+    options
+        What the settings say, with the judge's name.
+    kind
+        The class whose members that can be written in settings are its options.
+    instead
+        Member to the option that it is made of.
+    """
+    label = f"judge {kind.__name__.removesuffix('Judge').lower()}"
+    members = [one for one in fields(kind) if one.name not in _NOT_OPTIONS]
+    known = {instead.get(one.name, one.name): _written_as(one.type) for one in members}
+    needed = [
+        instead.get(one.name, one.name)
+        for one in members
+        if one.default is MISSING and one.name != "name"
+    ]
+    told = f"It knows {', '.join(known)}, and needs {', '.join(needed)}."
+    for option, value in options.items():
+        if option not in known:
+            raise SettingsError(
+                f"{label} has no option {option!r}{did_you_mean(option, known)}. {told}"
+            )
+        wanted, types = known[option]
+        if isinstance(value, bool) or not isinstance(value, types):
+            raise SettingsError(f"{label}: {option} is {wanted}, and {value!r} is not.")
+    for option in needed:
+        if option not in options:
+            raise SettingsError(
+                f"{label} lacks the option {option!r}: write it in [judge.options]. {told}"
+            )
+    return dict(options)
+
+
+def _written_as(kind: object) -> tuple[str, tuple[type, ...]]:
+    """Return how a member of a type is written in settings, in words and as types."""
+    if kind is int:
+        return "a whole number", (int,)
+    return ("a number", (int, float)) if kind is float else ("text", (str,))
+
+
 def _replay(options: Mapping[str, Any]) -> Judge:
-    given = dict(options)
+    given = _given(options, ReplayJudge, answers="path")
     path = Path(given.pop("path"))
     try:
         answers = pl.read_parquet(path, hive_partitioning=False)
@@ -85,11 +135,17 @@ def _replay(options: Mapping[str, Any]) -> Judge:
 
 
 def _callable(options: Mapping[str, Any]) -> Judge:
-    given = dict(options)
-    module, _, name = str(given.pop("function")).partition(":")
+    given = _given(options, CallableJudge)
+    place = str(given.pop("function"))
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise SettingsError(
+            f"judge callable: function {place!r} is not package.module:function. Write where the "
+            "function is, such as judges.house:compare."
+        )
     function = getattr(import_module(module), name)
     return CallableJudge(function=function, **given)
 
 
 def _http(options: Mapping[str, Any]) -> Judge:
-    return HttpJudge(**options)
+    return HttpJudge(**_given(options, HttpJudge))

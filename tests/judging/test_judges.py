@@ -238,18 +238,27 @@ def test_judges_are_made_by_name():
     ("name", "options", "said"),
     [
         ("htpp", {}, "did you mean 'http'"),
-        ("http", {}, "cannot be made of its options.*url"),
-        ("http", {"url": "http://x", "speed": 3}, "speed"),
+        ("http", {}, "lacks the option 'url'.*It knows name, url, cost_usd"),
+        ("http", {"url": "http://x", "speed": 3}, "has no option 'speed'.*needs url"),
+        ("http", {"url": "http://x", "sleep": 3}, "has no option 'sleep'"),
         ("replay", {"path": "nowhere.parquet"}, "cannot be read"),
-        ("replay", {}, "path"),
+        ("replay", {}, "lacks the option 'path'"),
+        ("http", {"url": "http://x", "timeout_seconds": "long"}, "is a number, and 'long' is not"),
+        ("http", {"url": "http://x", "retries": True}, "is a whole number, and True is not"),
+        ("http", {"url": 3}, "url is text, and 3 is not"),
+        ("callable", {}, "lacks the option 'function'"),
+        ("callable", {"function": "f", "cost": 1}, r"did you mean 'cost_usd'\?"),
+        ("callable", {"function": "passes"}, "package.module:function"),
         ("callable", {"function": "tests.judging.made:nothing"}, "nothing"),
         ("callable", {"function": "tests.judging.made:passes", "cost_usd": -1.0}, "not negative"),
         ("callable", {"function": "tests.judging.made:passes", "name": " "}, "needs a name"),
     ],
 )
 def test_judges_that_cannot_be_made_are_refused(name: str, options: dict[str, Any], said: str):
-    with pytest.raises(SettingsError, match=said):
+    with pytest.raises(SettingsError, match=said) as found:
         make_judge(name, options)
+    assert "\n" not in str(found.value)
+    assert "__init__" not in str(found.value)
 
 
 class Point:
