@@ -49,7 +49,8 @@ def _lines(story: Story) -> Iterator[str]:
     for source in story.sources:
         yield f"  came from {source['file']}, row {source['row']}"
     if story.vanished:
-        yield f"  {len(story.vanished)} consumed files are gone; it may stand there too"
+        files = console.counted(len(story.vanished), "consumed file")
+        yield f"  {files} no longer there; it may stand there too"
     for row in story.quarantined:
         yield (
             f"  run {row['run']} quarantined {row['source_file']}, row {row['source_row']}: "
@@ -59,6 +60,13 @@ def _lines(story: Story) -> Iterator[str]:
         yield from _episode(story, story.episode)
     for row in story.comparisons:
         yield from _comparison(row)
+    for row in story.verdicts:
+        yield from _verdict(row)
+    for row in story.quarantined_verdicts:
+        yield (
+            f"  run {row['run']} quarantined verdict {row['id']!r} ({row['source_file']}, row "
+            f"{row['source_row']}): {row['reason']} ({row['message']})"
+        )
     for row in story.requests:
         yield f"  still wanted: {row['episode_id']!r} with {row['compared_episode_id']!r}"
 
@@ -106,11 +114,30 @@ def _episode(story: Story, row: dict[str, Any]) -> Iterator[str]:
 
 
 def _comparison(row: dict[str, Any]) -> Iterator[str]:
-    outcome = row.get("outcome") or "not read yet"
-    ended = f"{row['disposition']} in run {row['run']}" if row["disposition"] else "waits"
+    if row["disposition"]:
+        becomes = f"{row['outcome']}; {row['disposition']} in run {row['run']}"
+    elif "waits_until" not in row:
+        becomes = f"{row['outcome']}; waits until its episodes are decided"
+    elif row["waits_until"] is None:
+        becomes = "after the last run's as-of: considered by the first run that reaches it"
+    else:
+        unseen = " and ".join(repr(name) for name in row["unseen"])
+        becomes = (
+            f"waits for {unseen}, not seen so far, until {_time(row['waits_until'])}; then it goes "
+            "to quarantine as unknown_episode"
+        )
     yield (
         f"  comparison {row['verdict_id']!r}: {row['left']!r} with {row['right']!r}, judged "
-        f"{_time(row['judged_at'])}: {outcome}; {ended}"
+        f"{_time(row['judged_at'])}: {becomes}"
+    )
+
+
+def _verdict(row: dict[str, Any]) -> Iterator[str]:
+    judge = "" if row["judge_id"] is None else f" by {row['judge_id']!r}"
+    yield (
+        f"  verdict {row['verdict_id']!r}{judge}, judged {_time(row['judged_at'])}, read in "
+        f"version {row['reading_version']}: {row['reading'] or 'no reading'} "
+        f"({row['reading_support']})"
     )
 
 

@@ -1,11 +1,14 @@
 """One episode's whole story, from what the warehouse holds and the input files still say."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
 
 from judgebatch.contracts import grading as g
+from judgebatch.contracts.interpretations import Interpretations
 from judgebatch.contracts.state import AwaitingComparisons, PendingEpisodes, WaitingVerdicts
 from judgebatch.contracts.table import Table, empty, schema_of
 from judgebatch.errors import UsageError
@@ -16,6 +19,9 @@ from judgebatch.warehouse import Warehouse
 from judgebatch.warehouse.layout import table_folder
 
 Row = dict[str, Any]
+
+_END = datetime.max.replace(tzinfo=UTC)
+_READING = ("verdict_id", "reading_version", "reading", "reading_support", "summary")
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,17 @@ class Story:
     strength: Row | None = None
     ledger: Row | None = None
     comparisons: list[Row] = field(default_factory=list)
-    """Ended ones with their disposition, then those that wait (``disposition`` null)."""
+    """Ended ones with their disposition, then those that wait (``disposition`` null).
+
+    Those that wait for an episode that was not seen have ``unseen``, its id or both, and
+    ``waits_until``; those judged after the last run's as_of have ``waits_until`` null.
+    """
+    verdicts: list[Row] = field(default_factory=list)
+    """Verdicts on the episode alone, with their newest reading."""
     requests: list[Row] = field(default_factory=list)
     quarantined: list[Row] = field(default_factory=list)
+    quarantined_verdicts: list[Row] = field(default_factory=list)
+    """Verdicts that name the episode, on either side."""
 
 
 def explain(settings: Settings, warehouse: Warehouse, tenant_id: str, episode_id: str) -> Story:
@@ -58,9 +72,16 @@ def explain(settings: Settings, warehouse: Warehouse, tenant_id: str, episode_id
     if episode is None and quarantined:
         state = "quarantined"
     sources, vanished = _sources(settings, warehouse, tenant_id, episode_id)
-    if episode is None and not quarantined and not sources:
+    comparisons = [*looker.rows(g.Comparisons, named), *looker.waiting_comparisons(named)]
+    verdicts = looker.verdicts(own)
+    columns = settings.inputs[InputKind.VERDICTS].columns
+    quarantined_verdicts = looker.quarantined_verdicts(episode_id, columns)
+    told = [quarantined, sources, comparisons, verdicts, quarantined_verdicts]
+    if episode is None and not any(told):
         known = looker.tenants()
         hint = "" if tenant_id in known else f" Tenants with rows: {', '.join(known[:10])}."
+        if not known:
+            hint = " No tenant has rows yet."
         raise UsageError(
             f"No run of {warehouse.path} has seen episode {episode_id!r} of tenant {tenant_id!r}; "
             f"ids are compared exactly.{hint}"
@@ -76,14 +97,13 @@ def explain(settings: Settings, warehouse: Warehouse, tenant_id: str, episode_id
         group=looker.one(g.Groups, group),
         strength=looker.one(g.Strengths, own),
         ledger=looker.one(g.Ledger, own | group),
-        comparisons=[
-            *looker.rows(g.Comparisons, named),
-            *looker.waiting_comparisons(named),
-        ],
+        comparisons=comparisons,
+        verdicts=verdicts,
         requests=looker.newest(
             g.ComparisonRequests, own | (pl.col("compared_episode_id") == episode_id)
         ),
         quarantined=quarantined,
+        quarantined_verdicts=quarantined_verdicts,
     )
 
 
@@ -149,7 +169,56 @@ class _Looker:
         outside = pl.DataFrame(waiting, schema=schema_of(WaitingVerdicts)).with_columns(
             left=pl.col("episode_id"), right=pl.col("compared_episode_id")
         )
-        return [{**row, "disposition": None} for row in inside + outside.filter(named).to_dicts()]
+        rows = [self._waiting(row) for row in outside.filter(named).drop("verdict").to_dicts()]
+        return [{**row, "disposition": None} for row in inside + rows]
+
+    def _waiting(self, row: Row) -> Row:
+        """Add what a comparison outside all groups waits for."""
+        if row["considered_at"] is None:
+            return {**row, "unseen": [], "waits_until": None}
+        unseen = [name for name in (row["left"], row["right"]) if not self._is_seen(name)]
+        window = timedelta(microseconds=row["unknown_episode_window_us"])
+        until = row["judged_at"] + min(window, _END - row["judged_at"])
+        return {**row, "unseen": unseen, "waits_until": until}
+
+    def _is_seen(self, episode_id: str) -> bool:
+        state, _ = self.where_it_is(pl.col("episode_id") == episode_id)
+        return state not in {"unknown", "Pending"}
+
+    def verdicts(self, own: pl.Expr) -> list[Row]:
+        """Return single-subject verdicts with their newest reading."""
+        alone = own & pl.col("compared_episode_id").is_null()
+        verdicts = (
+            self._scan(g.AuditVerdicts, "*")
+            .filter(self._tenant & alone)
+            .select("run", "verdict_id", "judged_at", "judge_id")
+            .collect(engine="in-memory")
+        )
+        ids = verdicts["verdict_id"].to_list()
+        readings = (
+            self._scan(Interpretations, "*")
+            .filter(self._tenant & pl.col("verdict_id").is_in(ids))
+            .select(_READING)
+            .collect(engine="in-memory")
+            .sort("verdict_id", "reading_version")
+            .unique("verdict_id", keep="last", maintain_order=True)
+        )
+        found = verdicts.join(readings, on="verdict_id", how="left")
+        return found.sort("judged_at", "verdict_id").to_dicts()
+
+    def quarantined_verdicts(self, episode_id: str, columns: Mapping[str, str]) -> list[Row]:
+        """Return verdicts in quarantine whose content names the episode on either side.
+
+        Bad rows are kept under the file's own names, the others under the contract's.
+        """
+        sides = ("episode_id", "compared_episode_id")
+        names = {*sides, *(columns.get(side, side) for side in sides)}
+        naming = pl.any_horizontal(
+            pl.col("content").str.json_path_match(f"$['{name}']") == episode_id
+            for name in sorted(names)
+            if "'" not in name
+        )
+        return self.rows(g.Quarantine, (pl.col("input") == str(InputKind.VERDICTS)) & naming)
 
     def tenants(self) -> list[str]:
         counts = self._scan(g.GradingCounts, "*").select("tenant_id").unique()
