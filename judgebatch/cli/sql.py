@@ -46,6 +46,11 @@ def sql(
     """
     if as_csv and as_json:
         raise UsageError("--csv and --json exclude each other: name one.")
+    if not query.strip():
+        raise UsageError(
+            'The query is empty. Write one in quotes, such as "FROM episodes LIMIT 5"; '
+            '"SHOW TABLES" lists what there is.'
+        )
     with connect(chosen_warehouse(settings, warehouse)) as connection:
         try:
             connection.execute(query)

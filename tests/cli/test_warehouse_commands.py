@@ -127,6 +127,7 @@ def test_sql_says_that_a_table_was_cut(capsys, graded):
     [
         (["FROM nowhere"], "nowhere does not exist"),
         (["SELECT FROM"], "the query does not work"),
+        (["  "], "The query is empty"),
         (["FROM graded", "--csv", "--json"], "exclude each other"),
     ],
 )
