@@ -198,7 +198,7 @@ def read_score(
     low = read_all(j.scale_min for j in held).values
     high = read_all(j.scale_max for j in held).values
     readable = members.where(low < high) & ~members.nulls(value)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         lowest = low.to_numpy()
         share = (value.to_numpy() - lowest) / (high.to_numpy() - lowest)
     good = readable & (share >= 0.0) & (share <= 1.0)
