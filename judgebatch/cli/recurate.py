@@ -41,8 +41,9 @@ def recurate(
 ) -> None:
     """Read legacy abstentions labelled not_applicable as what they meant: exclusions.
 
-    Only the verdicts that you name, and only with --apply. Old verdicts stay as they are; a new
-    one is written beside each, and one record for each judgment. What was graded stays graded.
+    Only of the verdicts that you name, only judgments with that label, and only with --apply. Old
+    verdicts stay as they are; a new one is written beside each, and one record for each judgment.
+    What was graded stays graded.
 
     For example:
 
@@ -65,10 +66,17 @@ def recurate(
 
 
 def _tell(done: Recuration, *, applied: bool) -> None:
+    if not done.selected:
+        console.say(
+            "Nothing to do: no verdict that was named has the label not_applicable. Only legacy "
+            "judgments with that label can be reclassified; all other verdicts are left alone, "
+            "whatever names them."
+        )
+        return
     if not done.verdicts:
         console.say(
-            f"Nothing to do: none of the {done.selected:,} selected verdicts has an abstention "
-            "labelled not_applicable that was not reclassified before."
+            f"Nothing to do: of {console.counted(done.selected, 'verdict')} with the label "
+            "not_applicable, none has an abstention so labelled that was not reclassified before."
         )
         return
     shown = done.records.select(
@@ -77,7 +85,9 @@ def _tell(done: Recuration, *, applied: bool) -> None:
     console.say_table("", shown.columns, shown.head(_SHOWN).rows())
     if done.judgments > _SHOWN:
         console.say(f"... and {done.judgments - _SHOWN:,} more.")
-    what = f"{done.judgments:,} judgments of {done.verdicts:,} verdicts"
+    what = " of ".join(
+        (console.counted(done.judgments, "judgment"), console.counted(done.verdicts, "verdict"))
+    )
     if applied:
         console.say(f"Run {done.run} reclassified {what}; the old verdicts are as they were.")
     else:

@@ -1,5 +1,6 @@
 """Re-curation of a warehouse: new verdicts beside the old ones, and one record per judgment."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,8 @@ from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import RunFacts, Staging, Warehouse, connect, publish
 
 _IDS = ("tenant_id", "verdict_id")
+_WITHOUT_KIND = re.compile(r"^(\w+ )*Error: |[.:\s]+$")
+"""What frames the database's words: the kind of error before them, the full stop after them."""
 
 
 class Selection(NamedTuple):
@@ -128,8 +131,11 @@ def _selected(warehouse: Warehouse, selection: Selection) -> pl.DataFrame:
             named = labelled if selection.where is None else labelled.filter(selection.where)
             rows: pl.DataFrame = named.pl()
         except duckdb.Error as error:
+            said = str(error).strip().splitlines() or [""]
             raise UsageError(
-                f"--where {selection.where!r} is not a condition over audit/verdicts: {error}"
+                f"--where {selection.where!r} is not an SQL condition over audit/verdicts: "
+                f"{_WITHOUT_KIND.sub('', said[0])}. Its columns are {', '.join(columns)}; texts "
+                "stand in single quotes, as in \"judge_id = 'rubric'\"."
             ) from error
     if selection.ids is not None:
         rows = rows.join(_ids(selection.ids), on=_IDS, how="semi")

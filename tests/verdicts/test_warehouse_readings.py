@@ -239,8 +239,11 @@ def test_verdicts_can_be_named_by_a_file_of_ids(nights: Nights, ending: str) -> 
 def test_a_selection_that_cannot_be_understood_is_refused(nights: Nights) -> None:
     with pytest.raises(UsageError, match="--where"):
         recurated(nights)
-    with pytest.raises(UsageError, match="is not a condition"):
-        recurated(nights, where="nothing = 1")
+    for where in ("nothing = 1", "judge_id = ", "judge_id = 'rubric"):
+        with pytest.raises(UsageError, match="is not an SQL condition") as found:
+            recurated(nights, where=where)
+        assert "\n" not in str(found.value)
+        assert "Error" not in str(found.value)
     with pytest.raises(InputError, match="cannot be read"):
         recurated(nights, ids=nights.folder / "none.csv")
     (nights.folder / "ids.csv").write_text("a,b\n1,2\n")
@@ -262,7 +265,9 @@ def test_the_commands_tell_what_they_did(
     asked = ["recurate", "--warehouse", folder, "--where", "true", "--why", "checked"]
     dry = run(capsys, *asked)
     assert dry.code == 0, dry.err
-    assert "Would reclassify 2 judgments of 1 verdicts" in " ".join(dry.out.split())
+    assert "Would reclassify 2 judgments of 1 verdict." in " ".join(dry.out.split())
     said = json.loads(run(capsys, *asked, "--apply", "--json").out)
     assert (said["run"], said["verdicts"], said["judgments"]) == (4, 1, 2)
     assert "Nothing to do" in run(capsys, *asked, "--apply").out
+    nothing = run(capsys, "recurate", "--warehouse", folder, "--where", "false", "--why", "checked")
+    assert "Only legacy judgments with that label" in nothing.out
