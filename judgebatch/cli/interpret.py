@@ -127,7 +127,7 @@ def _tell(name: str, counts: Counts) -> None:
     verdicts = int(counts.readings["count"].sum())
     unread = f", {counts.quarantined:,} in quarantine" if counts.quarantined else ""
     console.say_table(
-        f"{name}: {verdicts:,} verdicts read{unread}",
+        f"{name}: {console.counted(verdicts, 'verdict')} read{unread}",
         ["reading", "support", "verdicts"],
         [(reading or "none", support, n) for reading, support, n in counts.readings.rows()],
         right=["verdicts"],
@@ -162,6 +162,6 @@ def _tell_reading(report: Reinterpreted, *, as_json: bool) -> None:
         console.say_json(report._asdict())
         return
     console.say(
-        f"Run {report.run}: {report.verdicts:,} verdicts read again as reading version "
-        f"{report.reading_version}; {report.changed:,} read differently than before."
+        f"Run {report.run}: {console.counted(report.verdicts, 'verdict')} read again as reading "
+        f"version {report.reading_version}; {report.changed:,} read differently than before."
     )

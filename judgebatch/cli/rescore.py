@@ -45,8 +45,9 @@ def rescore(
         right=("verdicts",),
     )
     console.say(
-        f"{report.verdicts:,} verdicts re-scored, {report.changed:,} changed; "
-        f"{report.unseated:,} judgments without a seat, {report.quarantined:,} in quarantine. "
+        f"{console.counted(report.verdicts, 'verdict')} re-scored, {report.changed:,} changed; "
+        f"{console.counted(report.unseated, 'judgment')} without a seat, "
+        f"{report.quarantined:,} in quarantine. "
         f"Written to {report.out}."
     )
 

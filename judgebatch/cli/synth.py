@@ -46,7 +46,8 @@ def synth(
             start=first,
             progress=step,
         )
-    console.say(f"Wrote {corpus.episodes:,} episodes and {corpus.verdicts:,} verdicts to {out}.")
+    written = console.counted(corpus.episodes, "episode")
+    console.say(f"Wrote {written} and {console.counted(corpus.verdicts, 'verdict')} to {out}.")
     console.say("Grade it night by night:")
     for moment in corpus.as_of:
         as_of = f"{moment:%Y-%m-%dT%H:%M:%SZ}"

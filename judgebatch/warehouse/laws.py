@@ -59,7 +59,8 @@ def _conservation(
 def _ended(manifest: Manifest, table: str, ended: int) -> Iterator[Finding]:
     rows = manifest.rows(table)
     if rows != ended:
-        yield _breach(manifest, f"{ended} ended, but {table} has {rows} rows")
+        noun = "row" if rows == 1 else "rows"
+        yield _breach(manifest, f"{ended} ended, but {table} has {rows} {noun}")
 
 
 def _breach(manifest: Manifest, what: str) -> Finding:

@@ -168,7 +168,7 @@ def _damage(path: Path, entry: FileEntry) -> str | None:
     try:
         size = path.stat().st_size
         if size != entry.size:
-            return f"has {size} bytes instead of {entry.size}"
+            return f"has {size} {'byte' if size == 1 else 'bytes'} instead of {entry.size}"
         if sha256_of(path) != entry.sha256:
             return "has other bytes than were written"
     except OSError as error:
