@@ -164,7 +164,8 @@ def run(
         ingested = _ingest(opened, staging, mapper, progress)
         tasks = _shard_tasks(opened, staging, clock)
         asked = _ask(opened, tasks, clock, mapper, progress)
-        shards = list(_followed("grade", mapper(grade_shard, tasks), len(tasks), progress))
+        graded = _followed("grade", mapper(grade_shard, tasks), len(tasks), progress)
+        shards = sorted(graded, key=lambda one: one.shard)
         if strict:
             _refuse_quarantined(shards, ingested)
         manifest = _commit(opened, staging, shards, ingested, asked, progress)
@@ -202,8 +203,11 @@ def _ingest(opened: Opened, staging: Staging, mapper: Mapper, progress: Progress
 
 
 def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTask]:
+    """Return a task per shard, those with most new rows first: then no worker ends alone."""
     parent = staging.parent
     before = opened.warehouse.layout.run(parent.number) / "state" if parent else None
+    scratch = Scratch(staging.scratch / "ingest")
+    shards = sorted(range(opened.warehouse.n_shards), key=lambda shard: -scratch.size(shard))
     return [
         ShardTask(
             shard=shard,
@@ -211,12 +215,12 @@ def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTa
             settings=opened.settings,
             plan=opened.plan,
             judge_cost_nano_usd=opened.judge.cost_nano_usd if opened.judge else None,
-            scratch=Scratch(staging.scratch / "ingest"),
+            scratch=scratch,
             pieces=staging.pieces,
             checkpoint=Checkpoint(before / shard_folder(shard) if before else None),
             state_dir=staging.state_dir,
         )
-        for shard in range(opened.warehouse.n_shards)
+        for shard in shards
     ]
 
 

@@ -49,6 +49,10 @@ class Scratch:
         """Return the shard's pieces in the order of files and batches."""
         return sorted(self._folder(table, shard).glob("*.arrow"))
 
+    def size(self, shard: int) -> int:
+        """Return the bytes staged for a shard."""
+        return sum(path.stat().st_size for path in self.folder.glob(f"*/{shard:05d}/*.arrow"))
+
     def read(self, table: type[Table], shard: int) -> pl.DataFrame:
         """Return all rows of a shard."""
         pieces = [mapped(path) for path in self.paths(table, shard)]
