@@ -1,1 +1,1 @@
-"""judgebatch.cli."""
+"""The command line: one module per command."""

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from judgebatch.contracts.policies import AnswerRows
 from judgebatch.contracts.table import conform, schema_of
-from judgebatch.errors import InputError, SettingsError, UsageError, did_you_mean
+from judgebatch.errors import InputError, UsageError, did_you_mean
 from judgebatch.inputs.answers import read_distributions
+from judgebatch.pipeline.policy_plan import read_text
 from judgebatch.policies import Question, ValidatedPolicy
 from judgebatch.policies.admission import KEY, compare_answers
 from judgebatch.policies.documents import read_policy, read_questions
@@ -41,7 +42,7 @@ def load_questions(path: Path) -> dict[str, Question]:
     SettingsError
         It cannot be read, or is wrong; names the line and the column.
     """
-    return read_questions(_text(path), file=str(path))
+    return read_questions(read_text(path), file=str(path))
 
 
 def load_policy(path: Path, questions: dict[str, Question]) -> ValidatedPolicy:
@@ -52,7 +53,7 @@ def load_policy(path: Path, questions: dict[str, Question]) -> ValidatedPolicy:
     SettingsError
         It cannot be read, or is wrong; names the line and the column.
     """
-    return read_policy(_text(path), questions, file=str(path))
+    return read_policy(read_text(path), questions, file=str(path))
 
 
 def load_answers(path: Path) -> pl.DataFrame:
@@ -89,17 +90,6 @@ def load_answers(path: Path) -> pl.DataFrame:
             f"{path} cannot be read as {path.suffix.lower()[1:]}: {reason}. Correct the file."
         ) from error
     return _as_answers(frame, path)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise SettingsError(
-            f"{path} is not UTF-8 text: byte {error.start} is wrong. Save it as UTF-8."
-        ) from error
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}. Check the path.") from error
 
 
 def _read_csv(path: Path) -> pl.DataFrame:

@@ -1,1 +1,1 @@
-"""judgebatch.contracts."""
+"""The tables: input, output and state; one schema each, with its version."""

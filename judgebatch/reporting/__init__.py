@@ -1,1 +1,1 @@
-"""judgebatch.reporting."""
+"""What a run tells the outside: metrics."""

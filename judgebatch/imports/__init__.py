@@ -1,1 +1,0 @@
-"""judgebatch.imports."""
