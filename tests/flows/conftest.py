@@ -1,7 +1,12 @@
 import logging
+import os
+import tempfile
 import warnings
 
 import pytest
+
+# Before anything imports Prefect: neither the user's profile nor a home folder is needed.
+os.environ["PREFECT_HOME"] = tempfile.mkdtemp(prefix="prefect-")
 
 
 @pytest.fixture(scope="session", autouse=True)
