@@ -44,7 +44,8 @@ lock: ## pin the versions of everything anew
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --universal --quiet --no-header --no-annotate \
-	    --extra dev --extra flows --extra bench --python-version 3.11 -o requirements.lock
+	    --extra dev --extra flows --extra dask --extra inspect --extra docs \
+	    --extra bench --python-version 3.11 -o requirements.lock
 
 clean: ## remove the environment, the demo and caches
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
