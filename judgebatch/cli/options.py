@@ -36,14 +36,25 @@ def read_as_of(text: str | None, now: datetime | None = None) -> datetime:
     """
     if text is None:
         return (now or datetime.now(UTC)).replace(microsecond=0)
-    example = "Write it as in --as-of 2026-03-02T03:00:00Z."
+    return read_moment(text, "--as-of")
+
+
+def read_moment(text: str, option: str) -> datetime:
+    """Return the instant that ``text`` names, in UTC; ``option`` is what it was given with.
+
+    Raises
+    ------
+    UsageError
+        The text is not a moment of ISO 8601 with a zone.
+    """
+    example = f"Write it as in {option} 2026-03-02T03:00:00Z."
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"--as-of {text!r} is not a time. {example}") from None
+        raise UsageError(f"{option} {text!r} is not a time. {example}") from None
     if moment.tzinfo is None:
-        raise UsageError(f"--as-of {text!r} does not say in which zone. {example}")
+        raise UsageError(f"{option} {text!r} does not say in which zone. {example}")
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise UsageError(f"--as-of {text!r} lies outside the years 1 to 9999. {example}") from None
+        raise UsageError(f"{option} {text!r} lies outside the years 1 to 9999. {example}") from None

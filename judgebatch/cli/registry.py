@@ -30,6 +30,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("check", "check:check", "Check settings and inputs without running.", _START),
     Entry("run", "run:run", "Do one night: read, grade, publish.", _START),
     Entry("synth", "synth:synth", "Write a realistic corpus to try things on.", _START),
+    Entry("import", "imports:app", "Bring in Inspect logs, arena votes, result files.", _START),
     Entry("explain", "explain:explain", "Tell one episode's whole story.", _LOOK),
     Entry("policy", "policy:app", "Check a policy, try it on answers, compare two.", _RULES),
     Entry("jury", "jury:app", "Describe a jury before anything runs.", _RULES),

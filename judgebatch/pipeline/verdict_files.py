@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from judgebatch.errors import InputError, did_you_mean
-from judgebatch.pipeline.result_documents import VERDICT_MEMBERS, Held, held
+from judgebatch.imports.result_documents import VERDICT_MEMBERS, Held, held
 from judgebatch.vocabulary import QuarantineReason
 
 BATCH_ROWS = 4096

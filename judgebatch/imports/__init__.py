@@ -1,0 +1,1 @@
+"""Files of other tools as the inputs of a run, settings included."""
