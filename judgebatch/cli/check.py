@@ -76,7 +76,7 @@ def _input(
     shapes = [inspect_file(file, spec) for file in new]
     rows = sum(shape.rows for shape in shapes)
     result: dict[str, Any] = {
-        "path": str(spec.root / spec.path),
+        "path": spec.place,
         "files": len(files),
         "new_files": len(new),
         "bytes": sum(file.size for file in new),
@@ -91,6 +91,8 @@ def _input(
 
 def _other_file(spec: InputSpec) -> str | None:
     """Return the first file of an input's folder, where none of its files is called .parquet."""
+    if spec.is_remote:
+        return None
     folder = spec.root / spec.path
     names = folder.rglob("*") if folder.is_dir() else iter(())
     others = (one.relative_to(folder) for one in names if one.is_file())

@@ -85,9 +85,9 @@ def init(
     console.say(f"{'Made' if fresh else 'Kept'} {target}")
     if fresh:
         for spec in settings.inputs.values():
-            place = spec.root / spec.path
-            place.mkdir(exist_ok=True)
-            console.say(f"Made {folder / spec.path}, for the {spec.kind}")
+            if not spec.is_remote:
+                (spec.root / spec.path).mkdir(exist_ok=True)
+                console.say(f"Made {folder / spec.path}, for the {spec.kind}")
     if is_warehouse(settings.warehouse):
         console.say(f"Kept the warehouse {settings.warehouse}")
     else:

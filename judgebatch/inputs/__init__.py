@@ -1,6 +1,7 @@
 """The users' files: finding them, mapping and casting their columns, checking their rows."""
 
 from judgebatch.inputs.files import InputFile, discover
+from judgebatch.inputs.lookup import rows_with
 from judgebatch.inputs.reading import AcceptedBatch, FileShape, inspect_file, read_file
 from judgebatch.inputs.spec import InputKind, InputSpec, WideQuestion
 
@@ -14,4 +15,5 @@ __all__ = [
     "discover",
     "inspect_file",
     "read_file",
+    "rows_with",
 ]

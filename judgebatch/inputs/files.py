@@ -8,12 +8,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from glob import has_magic
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from judgebatch.errors import InputError, did_you_mean
+from judgebatch.inputs.object_files import SUFFIX as _SUFFIX
+from judgebatch.inputs.object_files import is_hidden as _is_hidden
+from judgebatch.inputs.object_files import listed
+from judgebatch.inputs.object_files import unreadable as _unreadable
 from judgebatch.inputs.spec import InputSpec
+from judgebatch.objects.bucket import Bucket, Stored
+from judgebatch.objects.faults import CHANGED
+from judgebatch.objects.reading import ObjectReader
+from judgebatch.objects.url import ObjectUrl
 
 _CHUNK = 1 << 20
-_SUFFIX = ".parquet"
 
 
 @dataclass(frozen=True)
@@ -25,17 +33,50 @@ class InputFile:
     path
         Its name relative to the input's folder, with forward slashes: the same on any machine.
     location
-        Where it is.
+        Where it is: a path, or a place in an object store.
     size
         Bytes.
-    modified_ns
-        When the file system says that it was written; a hint, never an identity.
+    stamp
+        When the file system says that it was written, in nanoseconds, or the tag that the object
+        store gives its content; a hint, never an identity.
     """
 
     path: str
-    location: Path
+    location: Path | ObjectUrl
     size: int
-    modified_ns: int
+    stamp: str
+
+    def open(self) -> BinaryIO:
+        """Open the file for reading from anywhere.
+
+        In an object store every read asks for the version that was listed, and one that was
+        replaced meanwhile fails; of a file the caller compares the digest.
+
+        Raises
+        ------
+        OSError
+            It cannot be opened.
+        """
+        if isinstance(self.location, Path):
+            return self.location.open("rb")
+        stored = Stored(self.location.name, self.size, self.stamp)
+        return cast("BinaryIO", ObjectReader(Bucket(self.location.parent), stored))
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the file's bytes in order.
+
+        Raises
+        ------
+        OSError
+            It cannot be read, or is not what was listed.
+        """
+        if isinstance(self.location, Path):
+            with self.location.open("rb") as handle:
+                while chunk := handle.read(_CHUNK):
+                    yield chunk
+        else:
+            bucket = Bucket(self.location.parent)
+            yield from bucket.chunks(self.location.name, self.stamp or None)
 
     @cached_property
     def sha256(self) -> str:
@@ -48,11 +89,10 @@ class InputFile:
         """
         digest = hashlib.sha256()
         try:
-            with self.location.open("rb") as handle:
-                while chunk := handle.read(_CHUNK):
-                    digest.update(chunk)
+            for chunk in self.chunks():
+                digest.update(chunk)
         except OSError as error:
-            raise _unreadable(self.location, error) from None
+            raise read_error(self, error) from None
         return digest.hexdigest()
 
 
@@ -68,6 +108,11 @@ def discover(spec: InputSpec) -> list[InputFile]:
         There is nothing at the path, something there is no readable regular file, or a link leads
         out of the folder.
     """
+    if spec.is_remote:
+        return [
+            InputFile(name, place / one.key, one.size, one.etag)
+            for name, place, one in listed(spec)
+        ]
     folder = spec.root
     try:
         folder, pattern = _split(spec)
@@ -134,7 +179,7 @@ def _file(folder: Path, location: Path, spec: InputSpec) -> InputFile:
         raise _unreadable(location, error) from None
     if not stat.S_ISREG(found.st_mode):
         raise _not_a_file(location, "a pipe, socket or device", spec)
-    return InputFile(name, location, found.st_size, found.st_mtime_ns)
+    return InputFile(name, location, found.st_size, str(found.st_mtime_ns))
 
 
 def _inside(folder: Path, location: Path, spec: InputSpec) -> None:
@@ -144,10 +189,6 @@ def _inside(folder: Path, location: Path, spec: InputSpec) -> None:
             f"{location.resolve()}. Put the file itself there, or name its folder in "
             f"[{spec.table}] path."
         )
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith((".", "_"))
 
 
 def _missing(folder: Path, spec: InputSpec) -> InputError:
@@ -167,8 +208,16 @@ def _not_a_file(location: Path, found: str, spec: InputSpec) -> InputError:
     )
 
 
-def _unreadable(location: Path, error: OSError) -> InputError:
+def read_error(file: InputFile, error: OSError) -> InputError:
+    """Return the named error for a file that cannot be read to its end."""
+    if error.errno == CHANGED and not isinstance(file.location, Path):
+        return changed(file)
+    return _unreadable(file.location, error)
+
+
+def changed(file: InputFile) -> InputError:
+    """Return the named error for a file that was written to while it was read."""
     return InputError(
-        f"{location} cannot be read: {error.strerror or error}. Check that it is still there and "
-        "that its permissions allow reading."
+        f"{file.location} changed while it was read. Nothing was published; run again once its "
+        "writer has finished."
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from judgebatch.errors import InputError
 from judgebatch.inputs.arrow import ParquetFile, RecordBatch, Schema, pa, pq, pt
-from judgebatch.inputs.files import InputFile
+from judgebatch.inputs.files import InputFile, read_error
 from judgebatch.inputs.spec import InputSpec
 
 _MAGIC = b"PAR1"
@@ -31,15 +31,16 @@ def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[ParquetFile]:
         The file is empty, not Parquet, truncated, or cannot be read.
     """
     where = place(file, spec)
-    _check_ends(file.location, where)
+    _check_ends(file, where)
     try:
         # Page checksums, where a writer left them, tell damage from data.
+        source = file.location if isinstance(file.location, Path) else file.open()
         parquet = pq.ParquetFile(
-            file.location, page_checksum_verification=True, arrow_extensions_enabled=False
+            source, page_checksum_verification=True, arrow_extensions_enabled=False
         )
         _decode_names(parquet.schema_arrow)
     except _FAILURES as error:
-        raise _damaged(where, error) from None
+        raise _failed(file, where, error) from None
     with parquet:
         yield parquet
 
@@ -61,21 +62,18 @@ def batches(parquet: ParquetFile, file: InputFile, spec: InputSpec) -> Iterator[
             batch.validate(full=True)
             yield batch
     except _FAILURES as error:
-        raise _damaged(place(file, spec), error) from None
+        raise _failed(file, place(file, spec), error) from None
 
 
-def _check_ends(location: Path, where: str) -> None:
+def _check_ends(file: InputFile, where: str) -> None:
     try:
-        with location.open("rb") as handle:
+        with file.open() as handle:
             head = handle.read(4)
             size = handle.seek(0, 2)
             handle.seek(max(0, size - 4))
             tail = handle.read(4)
     except OSError as error:
-        raise InputError(
-            f"{where} cannot be read: {error.strerror or error}. Check that it is still there and "
-            "that its permissions allow reading."
-        ) from None
+        raise read_error(file, error) from None
     if size == 0:
         raise InputError(
             f"{where} should be Parquet and is empty (0 bytes). Remove it, or write it again."
@@ -98,7 +96,10 @@ def _decode_names(schema: Schema) -> None:
         _ = (field.name, field.type.tz if pt.is_timestamp(field.type) else None)
 
 
-def _damaged(where: str, error: BaseException) -> InputError:
+def _failed(file: InputFile, where: str, error: BaseException) -> InputError:
+    """Return what a failure while reading means: the file changed, or it is damaged."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return read_error(file, error)
     first = str(error).strip().splitlines()
     detail = first[0].rstrip(".") if first else type(error).__name__
     return InputError(f"{where} is damaged Parquet: {detail}. Copy or write it again.")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from judgebatch.contracts.inputs import Answers, Episodes, Verdicts
 from judgebatch.contracts.table import Table
+from judgebatch.objects.url import is_url
 
 
 class InputKind(StrEnum):
@@ -48,7 +49,7 @@ class InputSpec:
     root
         Absolute folder that a relative ``path`` starts at.
     path
-        A directory, a file or a glob pattern.
+        A directory, a file or a glob pattern; or such a one in an object store, as a URL.
     columns
         Contract column to the file's own name for it, where they differ.
     assume_timezone
@@ -63,6 +64,16 @@ class InputSpec:
     columns: Mapping[str, str] = field(default_factory=dict)
     assume_timezone: str | None = None
     wide: tuple[WideQuestion, ...] = ()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the files lie in an object store."""
+        return is_url(self.path)
+
+    @property
+    def place(self) -> str:
+        """Where the input is, as messages say it."""
+        return self.path if self.is_remote else str(self.root / self.path)
 
     @property
     def table(self) -> str:

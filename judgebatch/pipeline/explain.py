@@ -12,7 +12,7 @@ from judgebatch.contracts.interpretations import Interpretations
 from judgebatch.contracts.state import AwaitingComparisons, PendingEpisodes, WaitingVerdicts
 from judgebatch.contracts.table import Table, empty, schema_of
 from judgebatch.errors import UsageError
-from judgebatch.inputs import InputKind, discover
+from judgebatch.inputs import InputKind, discover, rows_with
 from judgebatch.pipeline.checkpoint import shard_folder
 from judgebatch.settings import Settings
 from judgebatch.warehouse import Warehouse
@@ -233,7 +233,7 @@ def _sources(
     prefix = f"{InputKind.EPISODES}/"
     found: list[Row] = []
     gone: list[str] = []
-    there = {file.path: file.location for file in discover(spec)}
+    there = {file.path: file for file in discover(spec)}
     for name in sorted(warehouse.runs().consumed()):
         if not name.startswith(prefix):
             continue
@@ -242,16 +242,6 @@ def _sources(
             gone.append(path)
             continue
         ids = {"tenant_id": tenant_id, "episode_id": episode_id}
-        same = [
-            pl.col(spec.columns.get(column, column)).cast(pl.String) == value
-            for column, value in ids.items()
-        ]
-        rows = (
-            pl.scan_parquet(there[path], hive_partitioning=False)
-            .with_row_index("row_number")
-            .filter(*same)
-            .select("row_number")
-            .collect(engine="in-memory")
-        )
-        found += [{"file": path, "row": row} for row in rows["row_number"].to_list()]
+        same = {spec.columns.get(column, column): value for column, value in ids.items()}
+        found += [{"file": path, "row": row} for row in rows_with(there[path], same)]
     return found, gone

@@ -42,10 +42,10 @@ class NewFiles:
 
 
 class Hints:
-    """Digests by path, size and time of change, so that unchanged files need not be read again.
+    """Digests by path, size and stamp, so that unchanged files need not be read again.
 
     Derived: without the file all input files are hashed once more. A file that was rewritten
-    with the same size and time of change is taken for unchanged.
+    with the same size and time of change (in an object store: tag) is taken for unchanged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,15 +58,13 @@ class Hints:
     def digest(self, found: Found) -> str | None:
         """Return the digest that the file had when it last looked like this."""
         known = self._known.get(found.name)
-        if known and known[:2] == [found.file.size, found.file.modified_ns]:
+        if known and known[:2] == [found.file.size, found.file.stamp]:
             return str(known[2])
         return None
 
     def save(self, files: Iterable[Found], digests: Mapping[str, str]) -> None:
         """Remember the files as they are now."""
-        known = {
-            one.name: [one.file.size, one.file.modified_ns, digests[one.name]] for one in files
-        }
+        known = {one.name: [one.file.size, one.file.stamp, digests[one.name]] for one in files}
         if known != self._known:
             replace(self._path, orjson.dumps(known, option=orjson.OPT_SORT_KEYS))
 

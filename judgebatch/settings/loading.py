@@ -1,6 +1,7 @@
 """Reading a settings file, and saying exactly what is wrong with one."""
 
 import os
+import re
 import tomllib
 import typing
 from collections.abc import Mapping, Sequence
@@ -10,11 +11,18 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from judgebatch.errors import SettingsError, did_you_mean
+from judgebatch.objects.url import without_credentials
 from judgebatch.settings.environment import overlay
 from judgebatch.settings.model import Settings, resolve_settings
 from judgebatch.settings.tables import GradingTable, SettingsFile
 
 Location = tuple[str | int, ...]
+
+_CREDENTIAL = re.compile(
+    r"access_?key|secret|password|credential|account_?key|sas_?token|session_?token|bearer",
+    re.IGNORECASE,
+)
+"""What keys are called that hold what an object store asks for."""
 
 
 def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> Settings:
@@ -105,8 +113,7 @@ def _explain(problem: Mapping[str, Any], location: Location) -> str:
         known = _known_keys(table)
         if not table and key in GradingTable.model_fields:
             return f'{key} stands outside a table; it belongs in [defaults] or [tenants."id"]'
-        hint = did_you_mean(key, known)
-        return f"{_table(table)} has an unknown key {key!r}{hint}; allowed: {', '.join(known)}"
+        return f"{_table(table)} has {_unknown(key, known)}"
     if kind == "missing":
         return f"{_table(table)} needs the key {key!r}"
     if kind in {"model_type", "dict_type", "model_attributes_type"}:
@@ -115,6 +122,15 @@ def _explain(problem: Mapping[str, Any], location: Location) -> str:
     if isinstance(problem["input"], dict) and not text.startswith("expected"):
         return f"{_table(location)}: {text}"
     return f"{_table(table) + ' ' if table else ''}{key} = {shown}: {text}"
+
+
+def _unknown(key: str, known: Sequence[str]) -> str:
+    if _CREDENTIAL.search(key):
+        return (
+            f"the key {key!r}: credentials never stand in the settings. Set them in the "
+            "environment, for example AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        )
+    return f"an unknown key {key!r}{did_you_mean(key, known)}; allowed: {', '.join(known)}"
 
 
 def _once(problems: Sequence[Any]) -> list[Any]:
@@ -143,7 +159,7 @@ def _quoted(name: str) -> str:
 
 
 def _shown(value: object) -> str:
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = f'"{without_credentials(value)}"' if isinstance(value, str) else str(value)
     if isinstance(value, bool):
         text = text.lower()
     return text if len(text) <= 80 else text[:77] + "…"

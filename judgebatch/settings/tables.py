@@ -17,6 +17,7 @@ from judgebatch.settings.values import (
     Fraction,
     NotAllowedError,
     PathText,
+    PlaceText,
     PositiveDuration,
     Text,
     Window,
@@ -120,7 +121,7 @@ class InputTable(Strict):
 class EpisodesTable(InputTable):
     """``[inputs.episodes]``."""
 
-    path: PathText = "episodes"
+    path: PlaceText = "episodes"
     columns: Annotated[
         dict[str, str], BeforeValidator(lambda value: _column_map(InputKind.EPISODES, value))
     ] = Field(default_factory=dict)
@@ -129,7 +130,7 @@ class EpisodesTable(InputTable):
 class VerdictsTable(InputTable):
     """``[inputs.verdicts]``."""
 
-    path: PathText = "verdicts"
+    path: PlaceText = "verdicts"
     columns: Annotated[
         dict[str, str], BeforeValidator(lambda value: _column_map(InputKind.VERDICTS, value))
     ] = Field(default_factory=dict)
@@ -138,7 +139,7 @@ class VerdictsTable(InputTable):
 class AnswersTable(InputTable):
     """``[inputs.answers]``."""
 
-    path: PathText = "answers"
+    path: PlaceText = "answers"
     columns: Annotated[
         dict[str, str], BeforeValidator(lambda value: _column_map(InputKind.ANSWERS, value))
     ] = Field(default_factory=dict)

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from judgebatch.errors import did_you_mean
+from judgebatch.errors import UsageError, did_you_mean
+from judgebatch.objects.url import is_url, parse_url
 from judgebatch.vocabulary import Token, UnknownTokenError
 
 NONE = "none"
@@ -150,7 +151,21 @@ def path_text(value: object) -> str:
     path = text(value)
     if "\0" in path:
         raise NotAllowedError("expected a path; this one holds a zero character")
+    if is_url(path):
+        raise NotAllowedError("expected a path on this machine, not a URL")
     return path
+
+
+def place_text(value: object) -> str:
+    """Return a path or pattern, or the URL of one in an object store."""
+    place = text(value)
+    if not is_url(place):
+        return path_text(place)
+    try:
+        parse_url(place)
+    except UsageError as error:
+        raise NotAllowedError(str(error).removesuffix(".")) from None
+    return place
 
 
 def token(kind: type[Token], value: object) -> Any:
@@ -175,6 +190,7 @@ Ceiling = Annotated[int | None, BeforeValidator(ceiling_nano_usd)]
 Fraction = Annotated[float, BeforeValidator(fraction)]
 Text = Annotated[str, BeforeValidator(text)]
 PathText = Annotated[str, BeforeValidator(path_text)]
+PlaceText = Annotated[str, BeforeValidator(place_text)]
 
 
 def _is_utf8(value: str) -> bool:

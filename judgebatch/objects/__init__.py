@@ -1,0 +1,1 @@
+"""Object stores: s3://, gs:// and az:// through obstore. Failures are plain OSErrors."""
