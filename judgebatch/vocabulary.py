@@ -394,6 +394,27 @@ class JudgeOutcome(Token):
     NOTHING = "nothing"
 
 
+class Subject(Token):
+    """What a verdict is about."""
+
+    EPISODE = "episode"
+    COMPARISON = "comparison"
+
+
+class JudgeAnswer(Token):
+    """What a judge or a whole jury answered, as judges are counted."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    LEFT = "left"
+    RIGHT = "right"
+    TIE = "tie"
+    UNDECIDED = "undecided"
+    NOT_APPLICABLE = "not_applicable"
+    ERROR = "error"
+    UNATTESTABLE = "unattestable"
+
+
 class JudgmentFault(Token):
     """Why a stored judgment cannot be reduced; the first that applies, in this order."""
 

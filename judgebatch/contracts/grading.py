@@ -178,6 +178,20 @@ class Ledger(_Subject):
     actual_cost_usd = c.number("What the counted comparisons cost.")
 
 
+class Budgets(_Run):
+    """One row per run, tenant with input or open state, and budget period that the run met."""
+
+    name = "audit/budgets"
+    order = ("tenant_id", "period")
+    identified_by = ("run", "tenant_id", "period")
+
+    tenant_id = c.text("The isolation boundary.", key=True)
+    period = c.text("The budget period, such as 2026-03, 2026-03-01 or all.", key=True)
+    ceiling_usd = c.number("What grading may cost in the period; null: no ceiling.", null=True)
+    spent_usd = c.number("What was admitted in the period, up to and with this run.")
+    refused = c.flag("Whether something was over the ceiling: the rest of the period waits.")
+
+
 class GradingCounts(_Run):
     """Episodes decided in a run, per tenant and kind or reason; zeros included."""
 

@@ -49,6 +49,25 @@ class Promotions(_Run, _Counted):
     )
 
 
+class PromotionSteps(_Run, _Counted):
+    """One row per sequential test and run that brought it comparisons: its path, night by night."""
+
+    name = "audit/promotion_steps"
+    order = ("tenant_id", "task_id", "variant", "baseline")
+    identified_by = ("run", "tenant_id", "task_id", "variant", "baseline")
+
+    decision = c.text("accept, reject or continue, as it stood after the run.")
+    decided_after = c.count("Comparisons up to the decision; null while undecided.", null=True)
+    llr = c.number("Log likelihood ratio at the decision, or else after the run.")
+    accept_at = c.number("Accepted once llr is at least this.")
+    reject_at = c.number("Rejected once llr is at most this.")
+    log_e_value = c.number("Logarithm of the anytime-valid e-value after the run.")
+    e_value_crossed_after = c.count(
+        "Comparisons after which the e-value first reached 1 / alpha; null if it has not.",
+        null=True,
+    )
+
+
 class SequentialSums(_Counted):
     """What a sequential test has seen so far, decided or not; later comparisons add to it."""
 

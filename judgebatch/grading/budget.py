@@ -117,6 +117,46 @@ def _refusals_after(units: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame
     ).sort(PERIOD)
 
 
+def standing(
+    tenants: pl.DataFrame,
+    units: pl.DataFrame,
+    spend: pl.DataFrame,
+    refusals: pl.DataFrame,
+    as_of: pl.Expr,
+) -> pl.DataFrame:
+    """Return where each tenant's present period stands, and each period that the run decided in.
+
+    Parameters
+    ----------
+    tenants
+        ``tenant_id, ceiling_nano_usd`` and ``budget_period``, of the tenants wanted.
+    units
+        Decided units, with ``tenant_id`` and ``period``.
+    spend, refusals
+        After the run.
+
+    Returns
+    -------
+    pl.DataFrame
+        ``tenant_id, period, ceiling_nano_usd, spent_nano_usd, refused``, sorted.
+    """
+    present = tenants.select("tenant_id", period=period_of(as_of, pl.col("budget_period")))
+    spent = _spent(spend, tenants)
+    return (
+        pl.concat([present, units.select(PERIOD)])
+        .unique()
+        .join(tenants.select("tenant_id", "ceiling_nano_usd"), on="tenant_id", how="inner")
+        .join(spent, on=PERIOD, how="left")
+        .join(refusals.select(*PERIOD, refused=pl.lit(True)), on=PERIOD, how="left")
+        .with_columns(
+            pl.col("spent").fill_null(0).clip(upper_bound=MOST).cast(pl.Int64),
+            pl.col("refused").fill_null(value=False),
+        )
+        .rename({"spent": "spent_nano_usd"})
+        .sort(PERIOD)
+    )
+
+
 def is_refused(tenants: pl.DataFrame, refusals: pl.DataFrame, as_of: pl.Expr) -> pl.DataFrame:
     """Return ``tenant_id`` of tenants whose ceiling is 0 or whose present period is refused."""
     return (

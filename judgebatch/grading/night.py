@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from judgebatch.contracts import grading as tables
-from judgebatch.contracts.promotions import Promotions
+from judgebatch.contracts.promotions import Promotions, PromotionSteps
 from judgebatch.contracts.state import (
     ActiveEpisodes,
     AwaitingComparisons,
@@ -110,9 +110,7 @@ def grade(
     )
     settlement = settle(arrivals, judged, state, tie_model, judge_cost_nano_usd, clock)
     ended = ends(settlement, arrivals)
-    promotions, sums = promote(
-        settlement.counted, arrivals, state.sequential_sums, promotion, clock
-    )
+    promoted = promote(settlement.counted, arrivals, state.sequential_sums, promotion, clock)
     involved = pl.concat(
         frame.select("tenant_id")
         for frame in (
@@ -133,13 +131,15 @@ def grade(
             tables.References: publication.references(arrivals, clock),
             tables.Comparisons: publication.comparisons(settlement, clock),
             tables.Ledger: publication.ledger(settlement, clock),
-            Promotions: promotions,
+            tables.Budgets: publication.budgets(arrivals, settlement, involved, clock),
+            Promotions: promoted.promotions,
+            PromotionSteps: promoted.steps,
             tables.GradingCounts: publication.grading_counts(ended, involved, clock),
             tables.Quarantine: publication.quarantine(quarantined, clock),
             tables.OpenEpisodes: publication.open_episodes(arrivals, settlement, clock),
             tables.ComparisonRequests: publication.comparison_requests(arrivals, settlement, clock),
         },
-        state=_checkpoint(arrivals, settlement, state, sums),
+        state=_checkpoint(arrivals, settlement, state, promoted.sums),
         considered_episodes=arrivals.considered,
         known_episodes=_ended_identities(ended),
         known_verdicts=judged.considered,

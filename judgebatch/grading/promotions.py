@@ -8,14 +8,24 @@ from typing import NamedTuple
 
 import polars as pl
 
-from judgebatch.contracts.promotions import Promotions
+from judgebatch.contracts.promotions import Promotions, PromotionSteps
 from judgebatch.contracts.table import conform, empty
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import Arrivals
 from judgebatch.grading.references import TASK
-from judgebatch.strengths import SequentialTest
+from judgebatch.strengths import SequentialTest, boundaries
 from judgebatch.strengths import decide as decide_sequentially
 from judgebatch.vocabulary import Outcome
+
+KEYS = ["tenant_id", "task_id", "variant", "baseline"]
+
+
+class Promoted(NamedTuple):
+    """What a run decided, where its tests stand now, and the sums that the next run continues."""
+
+    promotions: pl.DataFrame
+    steps: pl.DataFrame
+    sums: pl.DataFrame
 
 
 class Promotion(NamedTuple):
@@ -33,8 +43,8 @@ def promote(
     sums: pl.DataFrame,
     promotion: Promotion | None,
     clock: Clock,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return Promotions that fell in this run, and SequentialSums after it.
+) -> Promoted:
+    """Return Promotions that fell in this run, PromotionSteps of it, and SequentialSums after it.
 
     Parameters
     ----------
@@ -48,10 +58,19 @@ def promote(
         What the settings test.
     """
     if promotion is None:
-        return empty(Promotions), sums
+        return Promoted(empty(Promotions), empty(PromotionSteps), sums)
     trials = _trials(_with_variants(counted, arrivals), promotion)
     decided = decide_sequentially(trials, promotion.test, sums)
-    return conform(decided.promotions.with_columns(clock.stamp()), Promotions), decided.sums
+    accept_at, reject_at = boundaries(promotion.test)
+    moved = trials.select(KEYS).unique()
+    steps = decided.sums.join(moved, on=KEYS, how="semi", nulls_equal=True).with_columns(
+        *clock.stamp(), accept_at=pl.lit(accept_at), reject_at=pl.lit(reject_at)
+    )
+    return Promoted(
+        conform(decided.promotions.with_columns(clock.stamp()), Promotions),
+        conform(steps, PromotionSteps).sort(PromotionSteps.order, nulls_last=False),
+        decided.sums,
+    )
 
 
 def _with_variants(counted: pl.DataFrame, arrivals: Arrivals) -> pl.DataFrame:

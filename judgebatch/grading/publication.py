@@ -153,6 +153,22 @@ def ledger(settlement: Settlement, clock: Clock) -> pl.DataFrame:
     return conform(rows, tables.Ledger).sort(tables.Ledger.order, nulls_last=False)
 
 
+def budgets(
+    arrivals: Arrivals, settlement: Settlement, involved: pl.DataFrame, clock: Clock
+) -> pl.DataFrame:
+    """Return where the budgets of tenants with input or open state stand."""
+    rows = budget.standing(
+        arrivals.known_tenants.join(involved, on="tenant_id", how="semi"),
+        settlement.units,
+        settlement.spend,
+        settlement.refusals,
+        clock.literal(),
+    ).with_columns(
+        *clock.stamp(), ceiling_usd=usd("ceiling_nano_usd"), spent_usd=usd("spent_nano_usd")
+    )
+    return conform(rows, tables.Budgets)
+
+
 def grading_counts(ended: pl.DataFrame, tenants: pl.DataFrame, clock: Clock) -> pl.DataFrame:
     """Return how many episodes ended how, per tenant, zeros included.
 

@@ -4,9 +4,10 @@ import polars as pl
 
 from judgebatch.contracts import interpretations as i
 from judgebatch.contracts.accounting import Accounting, AccountingCodes, Restatements
+from judgebatch.contracts.diagnostics import JudgeAgreement, JudgeAnswers
 from judgebatch.contracts.table import Table, conform
 from judgebatch.grading.clock import Clock
-from judgebatch.verdicts import InterpretedBatch, account, restate
+from judgebatch.verdicts import InterpretedBatch, account, count_judges, restate
 from judgebatch.warehouse import Pieces
 
 IDENTITY = ["tenant_id", "task_id", "verdict_id"]
@@ -46,6 +47,8 @@ class Readings:
         self._version = reading_version
         self._accounts: list[pl.DataFrame] = []
         self._codes: list[pl.DataFrame] = []
+        self._answers: list[pl.DataFrame] = []
+        self._agreement: list[pl.DataFrame] = []
 
     def publish(self, verdicts: pl.DataFrame, batch: InterpretedBatch, number: int) -> None:
         """Publish one chunk.
@@ -78,10 +81,20 @@ class Readings:
         counted = account(read.select(_COUNTED))
         self._accounts.append(counted.accounting)
         self._codes.append(counted.codes)
+        pairs = verdicts.select(pl.col("at").alias("row"), "compared_episode_id")
+        judges = count_judges(read.join(pairs, on="row"), batch.judges)
+        self._answers.append(judges.answers)
+        self._agreement.append(judges.agreement)
 
     def finish(self) -> None:
         """Publish what is counted over all chunks."""
-        for table, parts in ((Accounting, self._accounts), (AccountingCodes, self._codes)):
+        counted: tuple[tuple[type[Table], list[pl.DataFrame]], ...] = (
+            (Accounting, self._accounts),
+            (AccountingCodes, self._codes),
+            (JudgeAnswers, self._answers),
+            (JudgeAgreement, self._agreement),
+        )
+        for table, parts in counted:
             if parts:
                 whole = (
                     pl.concat(parts)

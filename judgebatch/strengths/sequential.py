@@ -135,6 +135,18 @@ def decision_of(wins: int, losses: int, test: SequentialTest) -> SequentialDecis
     return SequentialDecision.CONTINUE
 
 
+def boundaries(test: SequentialTest) -> tuple[float, float]:
+    """Return the log likelihood ratios at which a test accepts and rejects.
+
+    Raises
+    ------
+    ValueError
+        Bounds that allow no test.
+    """
+    bounds = _bounds(test)
+    return bounds.accept_at, bounds.reject_at
+
+
 class _Bounds(NamedTuple):
     per_win: float
     per_loss: float

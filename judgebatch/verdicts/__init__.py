@@ -2,6 +2,7 @@
 
 from judgebatch.verdicts.accounting import Account, account
 from judgebatch.verdicts.batch import InterpretedBatch, interpret_texts, unreadable_texts
+from judgebatch.verdicts.diagnostics import JudgeCounts, count_judges
 from judgebatch.verdicts.dialect import UnreadableVerdictError
 from judgebatch.verdicts.model import Interpretation
 from judgebatch.verdicts.pairwise import comparison_outcome
@@ -18,10 +19,12 @@ __all__ = [
     "Account",
     "Interpretation",
     "InterpretedBatch",
+    "JudgeCounts",
     "UnreadableVerdictError",
     "account",
     "comparison_outcome",
     "corpus_counts",
+    "count_judges",
     "instrument_sentence",
     "interpret",
     "interpret_many",

@@ -140,7 +140,17 @@ def test_the_restated_pass_rate_stands_beside_the_recorded_one(judged: Warehouse
     assert ask(judged, query) == [(5, 2, 3, 0.4, 1, 1, 1, 1, 1, 0.5)]
 
 
-def test_pass_rates_add_up_over_runs_and_are_null_over_nothing(warehouse: Warehouse) -> None:
+def test_pass_rates_leave_comparisons_out(judged: Warehouse) -> None:
+    query = """
+        SELECT sum(passes), sum(non_passes), sum(excluded), sum(not_assessed), sum(unattestable)
+        FROM pass_rates
+    """
+    assert ask(judged, query) == [(1, 1, 1, 1, 1)]
+    query = "SELECT count(*) FROM pass_rates WHERE (pass_rate IS NULL) <> (passes + non_passes = 0)"
+    assert ask(judged, query) == [(0,)]
+
+
+def test_verdict_rates_add_up_over_runs_and_are_null_over_nothing(warehouse: Warehouse) -> None:
     def counted(task: str, passes: int, non_passes: int, excluded: int) -> dict[str, object]:
         return {
             "tenant_id": "t",
@@ -155,5 +165,5 @@ def test_pass_rates_add_up_over_runs_and_are_null_over_nothing(warehouse: Wareho
     nights = ([counted("a", 1, 2, 0), counted("b", 0, 0, 4)], [counted("a", 2, 3, 1)])
     for run, rows in enumerate(nights, start=1):
         commit(warehouse, (Accounting, made(Accounting, rows, run)))
-    query = "SELECT task_id, passes, non_passes, excluded, pass_rate FROM pass_rates ORDER BY 1"
+    query = "SELECT task_id, passes, non_passes, excluded, pass_rate FROM verdict_rates ORDER BY 1"
     assert ask(warehouse, query) == [("a", 3, 5, 1, 0.375), ("b", 0, 0, 4, None)]
