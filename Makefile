@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak check format lock clean
+.PHONY: help demo test soak check docs format lock clean
 
 help: ## show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(STAMP) ## build the documentation into site/
+	$(BIN)/zensical build --strict -f mkdocs.yml
+
 format: $(STAMP) ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -48,4 +51,4 @@ lock: ## pin the versions of everything anew
 	    --extra bench --python-version 3.11 -o requirements.lock
 
 clean: ## remove the environment, the demo and caches
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
