@@ -41,6 +41,9 @@ ENTRIES: Sequence[Entry] = (
     Entry("show", "show:show", "Show what one run did.", _LOOK),
     Entry("sql", "sql:sql", "Query the published tables with SQL.", _LOOK),
     Entry("verify", "verify:verify", "Check that nothing published has changed.", _KEEP),
+    Entry(
+        "rebuild-state", "rebuild_state:rebuild_state", "Make a damaged checkpoint again.", _KEEP
+    ),
     Entry("doctor", "doctor:doctor", "Find what needs attention.", _KEEP),
     Entry("gc", "gc:gc", "Remove what interrupted runs left.", _KEEP),
 )

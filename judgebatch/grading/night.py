@@ -141,7 +141,7 @@ def grade(
         },
         state=_checkpoint(arrivals, settlement, state, promoted.sums),
         considered_episodes=arrivals.considered,
-        known_episodes=_ended_identities(ended),
+        known_episodes=ended_identities(ended),
         known_verdicts=judged.considered,
         still_waiting=judged.waiting,
         flows=_flows(state, verdicts, arrivals, judged, settlement, ended),
@@ -176,8 +176,15 @@ def _checkpoint(
     )
 
 
-def _ended_identities(ended: pl.DataFrame) -> pl.DataFrame:
-    """Return KnownEpisodes of the episodes that ended, in no particular order."""
+def ended_identities(ended: pl.DataFrame) -> pl.DataFrame:
+    """Return KnownEpisodes of the episodes that ended, in no particular order.
+
+    Parameters
+    ----------
+    ended
+        Fingerprints, ``task_id, verifier_outcome, group_epoch, arrived_at, reason`` (null:
+        graded) and ``is_reference``.
+    """
     return conform(
         ended.with_columns(
             text_hashes(ended["task_id"], "task_hash"),

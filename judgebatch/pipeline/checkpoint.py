@@ -1,15 +1,18 @@
 """The checkpoint on disk: a shard's state as small tables, and its identities as sorted files."""
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import polars as pl
 
 from judgebatch.contracts.state import KnownEpisodes, KnownVerdicts
 from judgebatch.contracts.table import Table, conform, empty
+from judgebatch.errors import WarehouseDamagedError
 from judgebatch.grading.state import STATE_TABLES, ShardState
 from judgebatch.pipeline.identities import Identities
 from judgebatch.warehouse import Manifest, Warehouse, write_table
+from judgebatch.warehouse.durable import files_below
+from judgebatch.warehouse.layout import MANIFEST, STATE
 
 IDENTITY_TABLES: tuple[type[Table], ...] = (KnownEpisodes, KnownVerdicts)
 
@@ -50,22 +53,45 @@ class Checkpoint:
         return Identities(table, sorted(folder.glob("*.arrow")) if folder else [])
 
 
+def is_identity_file(inside: str) -> bool:
+    """Return whether a file of a checkpoint, named inside its run, holds known identities."""
+    return PurePosixPath(inside).parent.name in {table.name for table in IDENTITY_TABLES}
+
+
 def check_files(warehouse: Warehouse, parent: Manifest | None) -> None:
     """Refuse to build on a damaged checkpoint.
 
-    State tables are hashed; identities, which are most of the bytes, are compared by size here
-    and hashed by ``judgebatch verify``.
+    Every file is hashed, but for identities, which are most of the bytes and grow with history:
+    of those only the ones that were written to since their run was committed.
 
     Raises
     ------
     WarehouseDamagedError
-        A file is missing or not what the newest run wrote.
+        A file is missing, not what the newest run wrote, or in no manifest.
     """
-    for entry in parent.files if parent else ():
-        if entry.path.startswith("state/"):
-            warehouse.state_file(
-                entry.path.removeprefix("state/"), check=entry.path.endswith(".parquet")
-            )
+    if parent is None:
+        return
+    folder = warehouse.layout.run(parent.number)
+    committed = _changed_at(folder / MANIFEST)
+    listed = {entry.path for entry in parent.files if entry.path.startswith(f"{STATE}/")}
+    for inside in sorted(listed):
+        untouched = is_identity_file(inside) and _changed_at(folder / inside) <= committed
+        warehouse.state_file(inside.removeprefix(f"{STATE}/"), check=not untouched)
+    there = {path.relative_to(folder).as_posix() for path in files_below(folder / STATE)}
+    for inside in sorted(there - listed):
+        raise WarehouseDamagedError(
+            f"{folder / inside} is in the checkpoint of run {parent.number}, but that run did not "
+            "write it, so no run can build on it. Nothing was published; move it out of the "
+            "warehouse. `judgebatch verify` lists all damage."
+        )
+
+
+def _changed_at(path: Path) -> int:
+    """Return when a file was last written to, 0 where it is not there."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def write_state(state: ShardState, before: ShardState, folder: Path) -> list[str]:

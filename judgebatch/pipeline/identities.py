@@ -115,11 +115,16 @@ class Identities:
             file = kept.pop()
             merged.append(conform(file.all(), self.table))
             rows += file.rows
-        folder.mkdir(parents=True, exist_ok=True)
-        pl.concat(merged).sort(ID).rechunk().write_ipc(
-            folder / f"{run:06d}.arrow",
-            compression="uncompressed",
-            compat_level=pl.CompatLevel.oldest(),
-            record_batch_size=max(rows, 1),
-        )
+        write_identities(folder / f"{run:06d}.arrow", pl.concat(merged))
         return [file.path for file in kept]
+
+
+def write_identities(path: Path, identities: pl.DataFrame) -> None:
+    """Write one file: equal identities give equal bytes, in whatever order they come."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    identities.sort(ID).rechunk().write_ipc(
+        path,
+        compression="uncompressed",
+        compat_level=pl.CompatLevel.oldest(),
+        record_batch_size=max(identities.height, 1),
+    )

@@ -19,7 +19,7 @@ from judgebatch.pipeline.scratch import mapped
 from judgebatch.verdicts import interpret_texts
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import Manifest, Pieces, RunFacts, RunLog, Staging, Warehouse, publish
-from judgebatch.warehouse.layout import STATE, table_folder
+from judgebatch.warehouse.layout import SPARE, STATE, table_folder
 
 CHUNK = 25_000
 """Verdicts read at once."""
@@ -210,5 +210,5 @@ def carry_state(staging: Staging) -> None:
     if staging.parent is not None:
         for entry in staging.parent.files:
             inside, _, relative = entry.path.partition("/")
-            if inside == STATE:
-                staging.link_from_parent(relative)
+            if inside in (STATE, SPARE):
+                staging.link_from_parent(relative, inside)

@@ -33,6 +33,7 @@ from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.report import RunReport, conservation, summary
 from judgebatch.pipeline.scratch import Scratch, mapped
 from judgebatch.pipeline.shard import ShardGraded, ShardTask, grade_shard, wanted_in_shard
+from judgebatch.pipeline.spares import keep_spares
 from judgebatch.reporting.metrics import metrics_text, write_metrics
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import RunKind
@@ -271,6 +272,7 @@ def _commit(
     for shard in shards:
         for relative in shard.carried:
             staging.link_from_parent(relative)
+    keep_spares(staging)
     text = opened.settings.effective_text()
     manifest = staging.commit(
         RunFacts(

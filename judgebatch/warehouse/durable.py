@@ -185,6 +185,11 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_of_bytes(content: bytes) -> str:
+    """Return the SHA-256 of bytes, in hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def files_below(root: Path) -> list[Path]:
     """Return everything below a folder that is not a folder, sorted by path."""
     return sorted(path for path in root.rglob("*") if path.is_symlink() or not path.is_dir())

@@ -12,6 +12,7 @@ RUNS = "runs"
 TABLES = "tables"
 SNAPSHOTS = "snapshots"
 STATE = "state"
+SPARE = "spare"
 
 _RUN = re.compile(r"[0-9]{6,}\Z")
 _STAGED = re.compile(r"(?P<number>[0-9]{6,})-(?P<token>[0-9a-f]+)\Z")

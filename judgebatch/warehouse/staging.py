@@ -164,20 +164,26 @@ class Staging:
                 part += 1
         return rows
 
-    def link_from_parent(self, relative: str) -> Path:
+    def is_carried(self, relative: str) -> bool:
+        """Return whether a checkpoint file was carried over from the parent unchanged."""
+        return str(PurePosixPath(STATE, relative)) in self._linked
+
+    def link_from_parent(self, relative: str, folder: str = STATE) -> Path:
         """Carry an unchanged file of the parent's checkpoint over by hard link.
 
         Parameters
         ----------
         relative
             The file inside ``state/``.
+        folder
+            ``spare`` for a spare copy instead.
 
         Raises
         ------
         WarehouseDamagedError
             The parent run has no such file.
         """
-        inside = str(PurePosixPath(STATE, relative))
+        inside = str(PurePosixPath(folder, relative))
         entry = next(
             (file for file in (self.parent.files if self.parent else ()) if file.path == inside),
             None,
@@ -193,7 +199,7 @@ class Staging:
             except FileNotFoundError as error:
                 raise WarehouseDamagedError(
                     f"{source} is missing, although run {self.parent.number} lists it. Nothing was "
-                    "published; restore the file from a backup."
+                    "published; `judgebatch rebuild-state` makes the file again."
                 ) from error
         self._linked[inside] = entry
         failpoint("state.linked")

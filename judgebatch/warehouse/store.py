@@ -190,8 +190,8 @@ class Warehouse:
         if not sound:
             raise WarehouseDamagedError(
                 f"the checkpoint file {path} is missing or not what run {last.number} wrote, so no "
-                "run can build on it. Nothing was published; restore the file from a backup. "
-                "`judgebatch verify` lists all damage."
+                "run can build on it. Nothing was published. `judgebatch rebuild-state` makes the "
+                "checkpoint again from the tables; `judgebatch verify` lists all damage."
             )
         return path
 

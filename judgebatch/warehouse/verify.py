@@ -6,13 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from judgebatch.errors import WarehouseDamagedError
-from judgebatch.warehouse.durable import files_below, sha256_of
+from judgebatch.warehouse.damage import damage_of
+from judgebatch.warehouse.durable import files_below
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.identities import identity_findings
 from judgebatch.warehouse.laws import law_findings
 from judgebatch.warehouse.layout import MANIFEST, Layout, run_name, run_number
 from judgebatch.warehouse.locks import FileLock
-from judgebatch.warehouse.manifest import FileEntry, Manifest, is_token
+from judgebatch.warehouse.manifest import Manifest, is_token
 from judgebatch.warehouse.publishing import stale_views
 from judgebatch.warehouse.runlog import committed_numbers, read_manifest
 from judgebatch.warehouse.settings_store import settings_findings
@@ -149,7 +150,7 @@ def _files(layout: Layout, manifest: Manifest) -> list[Finding]:
     ]
     both = sorted(listed.keys() & there.keys())
     with ThreadPoolExecutor(_THREADS) as pool:
-        damages = pool.map(lambda inside: _damage(there[inside], listed[inside]), both)
+        damages = pool.map(lambda inside: damage_of(there[inside], listed[inside]), both)
         for inside, damage in zip(both, damages, strict=True):
             if damage:
                 findings.append(_finding(layout, there[inside], damage, _meaning(inside)))
@@ -161,26 +162,16 @@ def _files(layout: Layout, manifest: Manifest) -> list[Finding]:
     return sorted(findings, key=lambda finding: finding.where)
 
 
-def _damage(path: Path, entry: FileEntry) -> str | None:
-    """Return what is wrong with a file's bytes."""
-    if path.is_symlink() or not path.is_file():
-        return "is not a plain file"
-    try:
-        size = path.stat().st_size
-        if size != entry.size:
-            return f"has {size} {'byte' if size == 1 else 'bytes'} instead of {entry.size}"
-        if sha256_of(path) != entry.sha256:
-            return "has other bytes than were written"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return None
-
-
 def _meaning(inside: str) -> str:
     if inside.startswith("state/"):
         return (
-            "It is part of a checkpoint. In the newest run, no run can build on it: restore it "
-            "from a backup; in an older run, nothing needs it."
+            "It is part of a checkpoint. In the newest run, no run can build on it; in an older "
+            "run, nothing needs it. `judgebatch rebuild-state` makes it again."
+        )
+    if inside.startswith("spare/"):
+        return (
+            "It is the spare copy of a checkpoint, which runs do not need. `judgebatch "
+            "rebuild-state` makes it again."
         )
     if inside.startswith("snapshots/"):
         return f"The state as of that run. {_RESTORE}; the next run writes a new one."

@@ -188,7 +188,7 @@ def test_a_checkpoint_file_that_is_not_there_cannot_be_carried_over(warehouse: W
     (warehouse.layout.run(1) / "state/tiers/first.parquet").unlink()
     with (
         warehouse.begin(GRADING, as_of(2)) as run,
-        pytest.raises(WarehouseDamagedError, match="restore the file from a backup"),
+        pytest.raises(WarehouseDamagedError, match="rebuild-state"),
     ):
         run.link_from_parent("tiers/first.parquet")
 
@@ -209,9 +209,7 @@ def test_no_run_builds_on_a_damaged_checkpoint(warehouse: Warehouse) -> None:
     content[len(content) // 2] ^= 1
     path.chmod(0o644)
     path.write_bytes(content)
-    with pytest.raises(
-        WarehouseDamagedError, match=r"night\.parquet.*restore the file from a backup"
-    ):
+    with pytest.raises(WarehouseDamagedError, match=r"night\.parquet.*rebuild-state"):
         warehouse.state_file("night.parquet")
     path.write_bytes(content[:-1])
     with pytest.raises(WarehouseDamagedError):
