@@ -45,6 +45,7 @@ ENTRIES: Sequence[Entry] = (
         "rebuild-state", "rebuild_state:rebuild_state", "Make a damaged checkpoint again.", _KEEP
     ),
     Entry("doctor", "doctor:doctor", "Find what needs attention.", _KEEP),
+    Entry("release", "release:release", "Give quarantined rows to the next run.", _KEEP),
     Entry("gc", "gc:gc", "Remove what interrupted runs left.", _KEEP),
 )
 

@@ -119,6 +119,8 @@ def tell(report: RunReport, *, as_json: bool) -> None:
 def _lines(summary: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     for table, count in summary["rows_read"].items():
         yield f"{table} read", count
+    for table, count in summary["released"].items():
+        yield f"{table} released from quarantine", count
     for kind, count in summary["graded"].items():
         yield f"graded: {kind}", count
     for reason, count in summary["ungraded"].items():

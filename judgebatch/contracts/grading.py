@@ -208,8 +208,9 @@ class Quarantine(_Run):
     """One row per input row that was not accepted."""
 
     name = "audit/quarantine"
+    version = 2
     order = ("input", "source_file", "source_row", "tenant_id", "id")
-    identified_by = ("run", "input", "source_file", "source_row")
+    identified_by = ("run", "input", "source_file", "source_row", "id")
 
     input = c.text("The input table: episodes, verdicts or answers.")
     tenant_id = c.text("The row's tenant, where it has one.", null=True)
@@ -219,7 +220,9 @@ class Quarantine(_Run):
     reason = c.text("A token of the closed vocabulary.")
     message = c.text("What exactly is wrong.")
     content = c.text("The row as JSON text; one that was read well, under the contract's names.")
-    released_in = c.count("The run that took the row in after a release.", null=True)
+    released_in = c.count(
+        "The run that had released the row, where it was set aside again after that.", null=True
+    )
 
 
 class OpenEpisodes(_Subject):

@@ -80,8 +80,9 @@ def resolve(rows: pl.DataFrame, as_of: pl.Expr) -> Resolved:
     Parameters
     ----------
     rows
-        Comparisons with ``considered_at``, ``unknown_episode_window_us``, ``task_hash`` and the
-        columns that :func:`with_sides` adds.
+        Comparisons with ``considered_at``, ``unknown_episode_window_us``, ``released`` (their
+        window is no reason against an episode that is there), ``task_hash`` and the columns that
+        :func:`with_sides` adds.
     as_of
         The run's logical time as a literal.
     """
@@ -91,7 +92,7 @@ def resolve(rows: pl.DataFrame, as_of: pl.Expr) -> Resolved:
     too_new = pl.any_horizontal(
         (pl.col(f"{side}_arrived_us") > end_us).fill_null(value=False) for side in ("left", "right")
     )
-    unknown = too_new | (unseen & (end <= as_of))
+    unknown = (too_new & ~pl.col("released")) | (unseen & (end <= as_of))
     rows = rows.with_columns(
         place=pl.when(unknown)
         .then(pl.lit("unknown"))

@@ -9,6 +9,7 @@ from judgebatch.contracts.state import AwaitingComparisons, KnownTenants, KnownV
 from judgebatch.contracts.table import conform
 from judgebatch.grading import comparisons, epochs, references, units
 from judgebatch.grading.admission import (
+    DIGEST,
     EPISODE_CONTENT,
     ID,
     Admission,
@@ -192,8 +193,9 @@ def consider_verdicts(
     rows
         VerdictRows without their text, with fingerprints, ``piece`` and ``row``,
         ``considered_at`` and ``unknown_episode_window_us`` (null where not considered before),
-        ``from_state``: left by an earlier run, so known to be readable, and ``live``: given by
-        an attached judge in this run.
+        ``from_state``: left by an earlier run, so known to be readable, ``live``: given by an
+        attached judge in this run, and ``released``: set aside in an earlier run because an
+        episode was not seen in time, and released.
     tenants
         As for episodes.
     known_verdicts, known_episodes
@@ -204,7 +206,10 @@ def consider_verdicts(
     again, rest = _split(rows, pl.col("considered_at").is_not_null())
     fresh, pending = _split(rest, pl.col("judged_at") <= clock.literal())
     accepting = tenants.filter("accepting")
-    known = known_verdicts(fresh.select(ID))
+    seen = known_verdicts(fresh.select(ID))
+    # A released row is the one that made its id known, and nothing was accepted in its place.
+    released = fresh.filter("released").select(*ID, *DIGEST)
+    known = seen.join(released, on=[*ID, *DIGEST], how="anti")
     # An unreadable row is bad from the start: it neither waits nor makes its id known. Where
     # that matters for other rows, texts are tried first; the others when they are read anyway.
     repeated = pl.struct(ID).is_duplicated()
@@ -263,7 +268,10 @@ def consider_verdicts(
                 resolved.waiting.join(broken, on=PLACE, how="anti").select(WAITING),
             ]
         ),
-        considered=conform(admission.first.join(broken, on=PLACE, how="anti"), KnownVerdicts),
+        considered=conform(
+            admission.first.join(broken, on=PLACE, how="anti").join(seen, on=ID, how="anti"),
+            KnownVerdicts,
+        ),
         quarantined=quarantine(texts.with_texts(refused), "verdicts", "verdict_id"),
         pairwise_quarantined=pairwise(refused),
         already_known=admission.repeats.height,

@@ -86,7 +86,7 @@ def grade(
     verdicts
         VerdictRows without their text, new and waiting ones, with fingerprints (``id_*``,
         ``digest_*``), ``considered_at`` and ``unknown_episode_window_us`` (null: not considered
-        before), ``from_state``, ``live``, and ``piece, row``: where the text lies.
+        before), ``from_state``, ``live``, ``released``, and ``piece, row``: where the text lies.
     state
         The previous run's checkpoint.
     tenants

@@ -122,7 +122,10 @@ class Identities:
 def write_identities(path: Path, identities: pl.DataFrame) -> None:
     """Write one file: equal identities give equal bytes, in whatever order they come."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    identities.sort(ID).rechunk().write_ipc(
+    ordered = identities.sort(ID).rechunk()
+    # The bits after a column of flags are whatever an operation left there, and are written too.
+    flags = [pl.Series(one.name, one.to_numpy()) for one in ordered.select(pl.col(pl.Boolean))]
+    ordered.with_columns(flags).write_ipc(
         path,
         compression="uncompressed",
         compat_level=pl.CompatLevel.oldest(),

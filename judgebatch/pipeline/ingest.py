@@ -54,7 +54,7 @@ def ingest(task: IngestTask) -> Ingested:
             # In the order in which they are published: then a chunk of texts lies together.
             accepted = accepted.sort("tenant_id", "verdict_id", maintain_order=True)
             accepted = fingerprinted(accepted, "verdict_id", VERDICT_CONTENT).with_columns(
-                live=pl.lit(False)
+                live=pl.lit(False), released=pl.lit(False)
             )
         _stage(STAGED[kind], accepted, task, number)
         _stage(QuarantineRows, batch.quarantined, task, number)

@@ -91,7 +91,9 @@ def ask_judge(
             journal,
             judged_at=clock.as_of,
         )
-    rows = fingerprinted(rows, "verdict_id", VERDICT_CONTENT).with_columns(live=pl.lit(True))
+    rows = fingerprinted(rows, "verdict_id", VERDICT_CONTENT).with_columns(
+        live=pl.lit(True), released=pl.lit(False)
+    )
     rows = rows.with_columns(shard_of(rows["tenant_id"], warehouse.n_shards).alias("shard"))
     for (shard,), part in rows.partition_by("shard", as_dict=True, include_key=False).items():
         scratch.write(StagedVerdicts, int(shard), ANSWERS, part)

@@ -5,6 +5,7 @@ from judgebatch.contracts import diagnostics as d
 from judgebatch.contracts import grading as g
 from judgebatch.contracts import policies as p
 from judgebatch.contracts.promotions import Promotions, PromotionSteps
+from judgebatch.contracts.releases import Releases
 from judgebatch.contracts.table import Table
 from judgebatch.pipeline.readings import BATCH_TABLES
 
@@ -29,6 +30,7 @@ RUN_TABLES: tuple[type[Table], ...] = (
     d.JudgeAgreement,
     g.GradingCounts,
     g.Quarantine,
+    Releases,
     p.PolicyResults,
     p.PolicyReports,
     p.PolicyCounts,

@@ -131,15 +131,20 @@ def _selected(warehouse: Warehouse, selection: Selection) -> pl.DataFrame:
             named = labelled if selection.where is None else labelled.filter(selection.where)
             rows: pl.DataFrame = named.pl()
         except duckdb.Error as error:
-            said = str(error).strip().splitlines() or [""]
             raise UsageError(
                 f"--where {selection.where!r} is not an SQL condition over audit/verdicts: "
-                f"{_WITHOUT_KIND.sub('', said[0])}. Its columns are {', '.join(columns)}; texts "
+                f"{without_kind(error)}. Its columns are {', '.join(columns)}; texts "
                 "stand in single quotes, as in \"judge_id = 'rubric'\"."
             ) from error
     if selection.ids is not None:
         rows = rows.join(_ids(selection.ids), on=_IDS, how="semi")
     return rows.select(columns.names()).cast(columns).sort(_IDS)
+
+
+def without_kind(error: duckdb.Error) -> str:
+    """Return what the database says is wrong with a condition, in a phrase."""
+    said = str(error).strip().splitlines() or [""]
+    return _WITHOUT_KIND.sub("", said[0])
 
 
 def _ids(path: Path) -> pl.DataFrame:

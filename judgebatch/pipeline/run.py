@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -30,6 +30,7 @@ from judgebatch.pipeline.opening import (
 )
 from judgebatch.pipeline.policy_plan import PolicyPlan, read_plan
 from judgebatch.pipeline.published import RUN_TABLES
+from judgebatch.pipeline.releasing import stage_released
 from judgebatch.pipeline.report import RunReport, conservation, summary
 from judgebatch.pipeline.scratch import Scratch, mapped
 from judgebatch.pipeline.shard import ShardGraded, ShardTask, grade_shard, wanted_in_shard
@@ -163,13 +164,15 @@ def run(
         check_files(opened.warehouse, staging.parent)
         clock = Clock(staging.number, as_of, opened.log.last_as_of)
         ingested = _ingest(opened, staging, mapper, progress)
+        released = stage_released(opened.warehouse, opened.log, Scratch(staging.scratch / "ingest"))
         tasks = _shard_tasks(opened, staging, clock)
         asked = _ask(opened, tasks, clock, mapper, progress)
         graded = _followed("grade", mapper(grade_shard, tasks), len(tasks), progress)
         shards = sorted(graded, key=lambda one: one.shard)
         if strict:
             _refuse_quarantined(shards, ingested)
-        manifest = _commit(opened, staging, shards, ingested, asked, progress)
+        counts = {**summary(shards, ingested, asked), "released": released}
+        manifest = _commit(opened, staging, shards, ingested, counts, progress)
         _publish(opened, manifest, started)
     return RunReport(
         as_of,
@@ -264,7 +267,7 @@ def _commit(
     staging: Staging,
     shards: list[ShardGraded],
     ingested: list[Ingested],
-    asked: Counts | None,
+    counts: dict[str, Any],
     progress: Progress,
 ) -> Manifest:
     progress("commit", 0, 1)
@@ -286,7 +289,7 @@ def _commit(
                 for one, read in zip(opened.inputs.new, ingested, strict=True)
             ),
             conservation=conservation(shards, ingested),
-            summary=summary(shards, ingested, asked),
+            summary=counts,
         )
     )
     progress("commit", 1, 1)

@@ -8,6 +8,7 @@ import polars as pl
 from judgebatch.contracts import grading as tables
 from judgebatch.contracts.judgments import WantedPairs
 from judgebatch.contracts.policies import AnswerRows
+from judgebatch.contracts.releases import ReleasedRows
 from judgebatch.contracts.rows import EpisodeRows, QuarantineRows, VerdictRows
 from judgebatch.contracts.staged import StagedVerdicts
 from judgebatch.contracts.state import KnownEpisodes, KnownVerdicts, WaitingVerdicts
@@ -24,6 +25,7 @@ from judgebatch.pipeline import tenants
 from judgebatch.pipeline.checkpoint import Checkpoint, shard_folder, write_state
 from judgebatch.pipeline.identities import Identities
 from judgebatch.pipeline.policy_plan import PolicyPlan
+from judgebatch.pipeline.releasing import marked_as_released
 from judgebatch.pipeline.scratch import Scratch, mapped
 from judgebatch.pipeline.shard_policies import (
     judge_policies,
@@ -266,7 +268,7 @@ def _verdict_rows(
 ) -> tuple[pl.DataFrame, list[pl.DataFrame | Path]]:
     """Return the shard's verdicts without their texts, and the pieces in which those lie."""
     waiting = fingerprinted(waiting, "verdict_id", VERDICT_CONTENT).with_columns(
-        from_state=pl.lit(True), live=pl.lit(False)
+        from_state=pl.lit(True), live=pl.lit(False), released=pl.lit(False)
     )
     new = schema_of(WaitingVerdicts)
     fresh = {
@@ -295,6 +297,8 @@ def _publish(task: ShardTask, night: Night, policies: PolicyNight) -> pl.DataFra
     quarantined = pl.concat([at_ingest, night.tables[tables.Quarantine], answers]).sort(
         tables.Quarantine.order, nulls_last=False
     )
+    released = task.scratch.read(ReleasedRows, task.shard)
+    quarantined = marked_as_released(quarantined, released)
     published: dict[type[Table], pl.DataFrame] = {
         **night.tables,
         **policy_tables(policies, task.clock),
