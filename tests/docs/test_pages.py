@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from judgebatch.cli.reference import reference
 from tests.docs import folders
 from tests.docs.blocks import Reader, blocks_of
 
@@ -62,3 +63,8 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     home = (source / "site/index.html").read_text(encoding="utf-8")
     assert 'src="http' not in home
     assert 'rel="stylesheet" href="http' not in home
+
+
+def test_the_page_of_commands_is_what_the_commands_say() -> None:
+    page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+    assert page == reference(), "run python -m judgebatch.cli.reference"
