@@ -40,6 +40,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("history", "history:history", "List the runs.", _LOOK),
     Entry("show", "show:show", "Show what one run did.", _LOOK),
     Entry("sql", "sql:sql", "Query the published tables with SQL.", _LOOK),
+    Entry("export", "export:export", "Copy one tenant's tables, or every view.", _LOOK),
     Entry("verify", "verify:verify", "Check that nothing published has changed.", _KEEP),
     Entry(
         "rebuild-state", "rebuild_state:rebuild_state", "Make a damaged checkpoint again.", _KEEP
