@@ -4,7 +4,7 @@ Every rule becomes a handful of column expressions over its question's answers, 
 episode; no Python runs per row.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,9 +15,13 @@ from judgebatch.policies.arguments import shown
 from judgebatch.policies.binding import BoundRule, ValidatedPolicy
 from judgebatch.policies.columns import check_columns, check_representable
 from judgebatch.policies.errors import PolicyAnswerError, PolicyDefinitionError
+from judgebatch.policies.first_rows import Rows, first_rows
 from judgebatch.policies.rule_columns import evaluate_rule
 
 EPISODE = ["tenant_id", "episode_id"]
+
+_EPISODES_AT_ONCE = 1 << 16
+"""So many are evaluated together: what that takes besides the results is bounded."""
 
 RESULTS_SCHEMA = pl.Schema(
     {
@@ -92,23 +96,33 @@ def evaluate_policies(
     for policy in policies.values():
         check_representable(policy)
     answers = check_columns(answers)
-    episodes, slots = _episodes(answers, assigned)
-    laid_out = _LaidOut(answers, slots, len(episodes), _codes(answers, policies))
+    laid_out = _laid_out(answers, policies, assigned)
     results = [pl.DataFrame(schema=RESULTS_SCHEMA)]
     reports = [pl.DataFrame(schema=REPORTS_SCHEMA)]
-    for name, members in _members(episodes, policies, assigned):
-        chosen = episodes if members is None else episodes.select(pl.all().gather(members))
-        outcomes: list[pl.DataFrame] = []
+    for name in sorted(policies):
+        members = laid_out.members(assigned, name)
+        if not members.size:
+            continue
+        slices = np.split(members, range(_EPISODES_AT_ONCE, members.size, _EPISODES_AT_ONCE))
+        chosen = [laid_out.episodes(part) for part in slices]
+        by_rule: list[list[pl.DataFrame]] = []
         for ordinal, bound in enumerate(policies[name].bound):
-            rows = laid_out.rows(bound.rule.name, members)
-            outcome = evaluate_rule(bound, answers, rows, details=details)
-            reports.append(_report(chosen, name, ordinal, bound, outcome))
-            outcomes.append(outcome.select("passed", "error"))
-        results.append(_result(chosen, name, outcomes))
-    return Evaluation(
-        pl.concat(results).select(RESULTS_SCHEMA.names()),
-        pl.concat(reports).select(REPORTS_SCHEMA.names()),
-    )
+            row_of = laid_out.rows(bound.rule.name)
+            by_rule.append(
+                [
+                    _report(
+                        episodes,
+                        name,
+                        ordinal,
+                        bound,
+                        evaluate_rule(bound, answers, _rows(row_of[part]), details=details),
+                    )
+                    for episodes, part in zip(chosen, slices, strict=True)
+                ]
+            )
+        reports.extend(piece for pieces in by_rule for piece in pieces)
+        results.extend(_result(list(pieces)) for pieces in zip(*by_rule, strict=True))
+    return Evaluation(pl.concat(results, rechunk=False), pl.concat(reports, rechunk=False))
 
 
 def _report(
@@ -125,105 +139,59 @@ def _report(
     )
 
 
-def _result(episodes: pl.DataFrame, policy: str, outcomes: list[pl.DataFrame]) -> pl.DataFrame:
-    """Conjoin the rules: null where any of them was not evaluated, never false."""
-    side_by_side = pl.concat(
-        [
-            episodes,
-            *(
-                outcome.rename({"passed": f"passed_{rule}", "error": f"error_{rule}"})
-                for rule, outcome in enumerate(outcomes)
-            ),
-        ],
-        how="horizontal",
-    )
-    passed = pl.all_horizontal(f"passed_{rule}" for rule in range(len(outcomes)))
-    error = pl.coalesce(f"error_{rule}" for rule in range(len(outcomes)))
-    return side_by_side.select(
+def _result(rules: list[pl.DataFrame]) -> pl.DataFrame:
+    """Conjoin the reports of a policy's rules: null where any was not evaluated, never false."""
+    outcomes = [
+        report.select(
+            pl.col("passed").alias(f"passed_{rule}"), pl.col("error").alias(f"error_{rule}")
+        )
+        for rule, report in enumerate(rules)
+    ]
+    passed = pl.all_horizontal(f"passed_{rule}" for rule in range(len(rules)))
+    error = pl.coalesce(f"error_{rule}" for rule in range(len(rules)))
+    return pl.concat([rules[0].select(*EPISODE, "policy"), *outcomes], how="horizontal").select(
         *EPISODE,
-        pl.lit(policy).alias("policy"),
+        "policy",
         pl.when(error.is_null()).then(passed).alias("policy_passed"),
         error.alias("error"),
     )
 
 
-_Slots = np.ndarray[tuple[int], np.dtype[np.int64]]
-
-
-def _episodes(answers: pl.DataFrame, assigned: pl.DataFrame | None) -> tuple[pl.DataFrame, _Slots]:
-    """Return the episodes as they first appear, and each answer's place among them; -1 for none."""
-    if assigned is None:
-        grouped = (
-            answers.lazy()
-            .select(EPISODE)
-            .with_row_index("row")
-            .group_by(EPISODE, maintain_order=True)
-            .agg("row")
-            .collect(engine="in-memory")
-        )
-        slots = np.empty(len(answers), dtype=np.int64)
-        sizes = grouped["row"].list.len().to_numpy()
-        rows = grouped["row"].explode(empty_as_null=False).to_numpy()
-        slots[rows] = np.repeat(np.arange(len(grouped)), sizes)
-        return grouped.select(EPISODE), slots
-    episodes = assigned.select(EPISODE).unique(maintain_order=True)
-    placed = answers.select(EPISODE).join(
-        episodes.with_row_index("slot"), on=EPISODE, how="left", maintain_order="left"
-    )
-    return episodes, placed["slot"].cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def _members(
-    episodes: pl.DataFrame,
-    policies: Mapping[str, ValidatedPolicy],
-    assigned: pl.DataFrame | None,
-) -> Iterator[tuple[str, pl.Series | None]]:
-    """Yield each policy with the places of its episodes; ``None`` for all of them."""
-    if assigned is None:
-        yield from ((name, None) for name in sorted(policies))
-        return
-    unknown = assigned.filter(~pl.col("policy").is_in(list(policies)))
-    if len(unknown):
-        raise PolicyDefinitionError(
-            f"episodes are assigned {shown(unknown['policy'][0])}, which is no policy here"
-        )
-    slots = assigned.join(episodes.with_row_index("slot"), on=EPISODE)
-    for name in sorted(policies):
-        members = slots.filter(pl.col("policy") == name)["slot"].unique().sort()
-        if len(members):
-            yield name, members
-
-
-def _codes(answers: pl.DataFrame, policies: Mapping[str, ValidatedPolicy]) -> "_Codes":
-    questions = {bound.rule.name for policy in policies.values() for bound in policy.bound}
-    ordered = sorted(questions)
-    of_row = answers["question"].cast(pl.Enum(ordered), strict=False).to_physical()
-    return _Codes({name: code for code, name in enumerate(ordered)}, of_row)
-
-
-@dataclass(frozen=True, slots=True)
-class _Codes:
-    """The questions that rules name, numbered, and the number of each answer's question."""
-
-    number: dict[str, int]
-    of_row: pl.Series
-
-
 @dataclass(frozen=True, slots=True)
 class _LaidOut:
-    """Finds the answer of each episode to a question."""
+    """Episodes in the order of their first row, and the answer of each to a question."""
 
     answers: pl.DataFrame
-    slots: _Slots
-    episodes: int
-    codes: _Codes
+    keys: pl.DataFrame
+    """The rows that name an episode: assigned policies, then answers."""
+    first_of: Rows
+    """Per episode: its first row among ``keys``."""
+    assigned_slots: Rows
+    """Per assigned policy: its episode."""
+    slot_of: Rows
+    """Per answer: its episode, -1 for one that no policy is assigned to."""
+    codes: dict[str, int]
+    """The questions that rules name, numbered."""
+    code_of: pl.Series
+    """Per answer: the number of its question; null for other questions."""
 
-    def rows(self, question: str, members: pl.Series | None) -> pl.Series:
-        """Return, for each member, the row of its answer to ``question``; null without one."""
-        found = (self.codes.of_row == self.codes.number[question]).arg_true().to_numpy()
-        slots = self.slots[found]
+    def members(self, assigned: pl.DataFrame | None, policy: str) -> Rows:
+        """Return the episodes that have ``policy``, in order."""
+        if assigned is None:
+            return np.arange(self.first_of.size)
+        chosen = (assigned["policy"] == policy).fill_null(value=False).to_numpy()
+        return np.unique(self.assigned_slots[chosen])
+
+    def episodes(self, slots: Rows) -> pl.DataFrame:
+        """Return the ids of some episodes."""
+        return self.keys.select(pl.all().gather(pl.Series(self.first_of[slots])))
+
+    def rows(self, question: str) -> Rows:
+        """Return, for each episode, the row of its answer to ``question``; -1 without one."""
+        found = (self.code_of == self.codes[question]).arg_true().to_numpy()
+        slots = self.slot_of[found]
         found, slots = found[slots >= 0], slots[slots >= 0]
-        row_of = np.full(self.episodes, -1, dtype=np.int64)
+        row_of = np.full(self.first_of.size, -1, dtype=np.int64)
         row_of[slots] = found
         again = np.flatnonzero(row_of[slots] != found)
         if len(again):
@@ -233,10 +201,42 @@ class _LaidOut:
                 f"has two answers to {shown(question)}; admit answers before evaluating them",
                 question=question,
             )
-        if members is not None:
-            row_of = row_of[members.to_numpy()]
-        rows = pl.Series("row", row_of)
-        return rows if (row_of >= 0).all() else rows.to_frame().select(_nonnegative).to_series()
+        return row_of
+
+
+def _laid_out(
+    answers: pl.DataFrame,
+    policies: Mapping[str, ValidatedPolicy],
+    assigned: pl.DataFrame | None,
+) -> _LaidOut:
+    keys = answers.select(EPISODE)
+    listed = 0
+    if assigned is not None:
+        unknown = assigned.filter(~pl.col("policy").is_in(list(policies)))
+        if len(unknown):
+            raise PolicyDefinitionError(
+                f"episodes are assigned {shown(unknown['policy'][0])}, which is no policy here"
+            )
+        keys = pl.concat([assigned.select(EPISODE), keys])
+        listed = len(assigned)
+    first = first_rows(keys)
+    begins = first == np.arange(first.size)
+    if assigned is not None:
+        begins[listed:] = False
+    slots = np.cumsum(begins) - 1
+    slots = np.where(begins[first], slots[first], -1)
+    questions = sorted({bound.rule.name for each in policies.values() for bound in each.bound})
+    code_of = answers["question"].cast(pl.Enum(questions), strict=False).to_physical()
+    codes = {name: code for code, name in enumerate(questions)}
+    return _LaidOut(
+        answers, keys, np.flatnonzero(begins), slots[:listed], slots[listed:], codes, code_of
+    )
+
+
+def _rows(row_of: Rows) -> pl.Series:
+    """Return rows as Polars gathers them: null for -1."""
+    rows = pl.Series("row", row_of)
+    return rows if (row_of >= 0).all() else rows.to_frame().select(_nonnegative).to_series()
 
 
 _nonnegative = pl.when(pl.col("row") >= 0).then(pl.col("row"))

@@ -1,7 +1,11 @@
 """The most probable level of many distributions at once."""
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
+
+_Ints = npt.NDArray[np.int64]
+_Bools = npt.NDArray[np.bool_]
 
 
 def most_probable_levels(distributions: pl.Series) -> pl.Series:
@@ -19,47 +23,53 @@ def most_probable_levels(distributions: pl.Series) -> pl.Series:
         mapping from level to probability in which one is the largest.
     """
     lengths = distributions.list.len().fill_null(0).to_numpy().astype(np.int64)
-    filled = np.flatnonzero(lengths)
+    known = lengths > 0
+    whole = bool(known.all())
+    filled = distributions if whole else distributions.filter(pl.Series(known))
     if not len(filled):
         return pl.Series(distributions.name, [None] * len(distributions), dtype=pl.Int64)
-    entries = distributions.gather(pl.Series(filled)).explode(empty_as_null=False).struct.unnest()
-    sizes = lengths[filled]
-    starts = np.concatenate(([0], np.cumsum(sizes[:-1])))
-    broken = np.logical_or.reduceat(_unusable(entries), starts)
-    level = entries["level"].fill_null(0).to_numpy()
-    weight = entries["probability"].fill_null(0.0).fill_nan(0.0).to_numpy()
-    broken |= _repeats(level, sizes, starts)
-    largest = np.repeat(np.maximum.reduceat(weight, starts), sizes)
-    candidates = np.where(weight == largest, level, np.iinfo(np.int64).max)
-    lowest = pl.Series(np.minimum.reduceat(candidates, starts))
-    known = np.full(len(distributions), -1)
-    usable = np.flatnonzero(~broken)
-    known[filled[usable]] = usable
-    positions = pl.select(pl.when(pl.lit(pl.Series(known)) >= 0).then(pl.Series(known)))
-    return lowest.gather(positions.to_series()).rename(distributions.name)
+    sizes = lengths if whole else lengths[known]
+    starts = np.cumsum(sizes) - sizes
+    entries = filled.explode(empty_as_null=False).struct.unnest()
+    level, weight = entries["level"], entries["probability"]
+    highest, broken = _largest(
+        level.fill_null(0).to_numpy(), weight.fill_null(np.nan).to_numpy(), sizes, starts
+    )
+    if level.null_count():
+        broken |= np.logical_or.reduceat(level.is_null().to_numpy(), starts)
+    levels = np.zeros(len(distributions), np.int64)
+    levels[known] = highest
+    known[known] = ~broken
+    found = pl.Series(distributions.name, levels)
+    if known.all():
+        return found
+    return pl.select(pl.when(pl.Series(known)).then(found)).to_series().rename(distributions.name)
 
 
-def _unusable(entries: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    level, probability = entries["level"], entries["probability"]
-    bad = level.is_null() | probability.is_null() | probability.is_nan().fill_null(value=False)
-    return bad.to_numpy()
+def _largest(
+    level: _Ints, weight: npt.NDArray[np.float64], sizes: _Ints, starts: _Ints
+) -> tuple[_Ints, _Bools]:
+    """Return each distribution's level, and whether it has none.
+
+    The largest of numbers with a NaN among them is NaN.
+    """
+    largest = np.maximum.reduceat(weight, starts)
+    candidates = np.where(weight == np.repeat(largest, sizes), level, np.iinfo(np.int64).max)
+    broken = np.isnan(largest) | _repeats(level, sizes, starts)
+    return np.minimum.reduceat(candidates, starts), broken
 
 
-def _repeats(
-    level: np.ndarray[tuple[int], np.dtype[np.int64]],
-    sizes: np.ndarray[tuple[int], np.dtype[np.int64]],
-    starts: np.ndarray[tuple[int], np.dtype[np.int64]],
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _repeats(level: _Ints, sizes: _Ints, starts: _Ints) -> _Bools:
     """Say which distributions name a level twice."""
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    rising = np.ones(len(level), dtype=np.bool_)
-    rising[1:] = (level[1:] > level[:-1]) | (owner[1:] != owner[:-1])
-    unsorted = ~np.logical_and.reduceat(rising, starts)
-    repeats = np.zeros(len(sizes), dtype=np.bool_)
-    if not unsorted.any():
+    rising = np.ones(level.size, np.bool_)
+    np.greater(level[1:], level[:-1], out=rising[1:])
+    rising[starts] = True
+    repeats = np.zeros(sizes.size, np.bool_)
+    if rising.all():
         return repeats
-    chosen = unsorted[owner]
-    owners, levels = owner[chosen], level[chosen]
+    unsorted = ~np.logical_and.reduceat(rising, starts)
+    chosen = np.repeat(unsorted, sizes)
+    owners, levels = np.repeat(np.arange(sizes.size), sizes)[chosen], level[chosen]
     order = np.lexsort((levels, owners))
     owners, levels = owners[order], levels[order]
     same = (levels[1:] == levels[:-1]) & (owners[1:] == owners[:-1])
