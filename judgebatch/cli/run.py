@@ -18,6 +18,8 @@ STAGES = {
     "ingest": "files",
     "plan": "shards",
     "ask": "judges",
+    "plan promotions": "shards",
+    "ask for promotions": "promotions",
     "grade": "shards",
     "commit": "steps",
 }

@@ -1,6 +1,7 @@
 """Sequential decisions about a variant, and the sums they continue from."""
 
 from judgebatch.contracts import columns as c
+from judgebatch.contracts.judgments import WantedPairs
 from judgebatch.contracts.table import Table
 
 
@@ -66,6 +67,43 @@ class PromotionSteps(_Run, _Counted):
         "Comparisons after which the e-value first reached 1 / alpha; null if it has not.",
         null=True,
     )
+
+
+class OpenPromotions(_Run, _Counted):
+    """Snapshot: one row per undecided sequential test of the settings, and how far it is."""
+
+    name = "open_promotions"
+    kind = "snapshot"
+    order = ("tenant_id", "task_id", "variant", "baseline")
+
+    comparisons = c.count("Comparisons so far, whatever came of them.")
+    llr = c.number("Log likelihood ratio of p1 against p0 so far.")
+    accept_at = c.number("Accepted once llr is at least this: ln((1 - beta) / alpha).")
+    reject_at = c.number("Rejected once llr is at most this: ln(beta / (1 - alpha)).")
+    wins_to_accept = c.count("How many more wins, without a loss, would accept.")
+    losses_to_reject = c.count("How many more losses, without a win, would reject.")
+    p0 = c.number("Chance to win a decisive comparison under the hypothesis of no gain.")
+    p1 = c.number("That chance under the hypothesis of a gain.")
+    alpha = c.number("Bound on the chance to accept where p0 holds.")
+    beta = c.number("Bound on the chance to reject where p1 holds.")
+    log_e_value = c.number("Logarithm of the anytime-valid e-value against no difference.")
+    e_value_crossed_after = c.count(
+        "Comparisons after which the e-value first reached 1 / alpha; null if it has not.",
+        null=True,
+    )
+
+
+class PromotionPairs(WantedPairs):
+    """One row per pair that a judge may be asked about for an undecided test."""
+
+    name = "promotion_pairs"
+    order = ("tenant_id", "scope_task_id", *WantedPairs.order[1:])
+
+    scope_task_id = c.text("The test's task; null where all are decided together.", null=True)
+    variant_is_left = c.flag("Whether the left episode is the variant's.")
+    wins = c.count("Comparisons the variant has won in the test.")
+    losses = c.count("Comparisons it has lost.")
+    affordable = c.count("Answers that the tenant's ceiling still allows; null: any.", null=True)
 
 
 class SequentialSums(_Counted):

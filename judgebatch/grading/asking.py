@@ -43,7 +43,9 @@ def wanted_of_judge(
         verdicts, state, tenants, arrivals, known_verdicts, known_episodes, texts, clock
     )
     decisions, due = due_units(arrivals, judged, judge_cost_nano_usd, clock)
-    due = with_costs(due, counted(judged.inside, due), judge_cost_nano_usd)
+    # Nothing was asked yet, inside a unit or across.
+    nothing = pl.DataFrame(schema={"unit": pl.Int64, "cost_nano_usd": pl.Int64})
+    due = with_costs(due, counted(judged.inside, due), nothing, judge_cost_nano_usd)
     admitted = budget.admit(due, arrivals.known_tenants, state.spend, state.refusals).units
     admitted = admitted.filter(pl.col("admitted") & (pl.col("asked") > 0))
     names = arrivals.formed.members.select("member", "episode_id")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from judgebatch.contracts import grading as tables
-from judgebatch.contracts.promotions import Promotions, PromotionSteps
+from judgebatch.contracts.promotions import OpenPromotions, Promotions, PromotionSteps
 from judgebatch.contracts.state import (
     ActiveEpisodes,
     AwaitingComparisons,
@@ -25,7 +25,7 @@ from judgebatch.grading.consideration import (
     pairwise,
 )
 from judgebatch.grading.identity import text_hashes
-from judgebatch.grading.promotions import Promotion, promote
+from judgebatch.grading.promotions import Promotion, open_promotions, promote
 from judgebatch.grading.settlement import Settlement, ends, settle
 from judgebatch.grading.state import ShardState
 from judgebatch.vocabulary import TieModel, UngradedReason
@@ -110,7 +110,7 @@ def grade(
     )
     settlement = settle(arrivals, judged, state, tie_model, judge_cost_nano_usd, clock)
     ended = ends(settlement, arrivals)
-    promoted = promote(settlement.counted, arrivals, state.sequential_sums, promotion, clock)
+    promoted = promote(settlement, judged, arrivals, state.sequential_sums, promotion, clock)
     involved = pl.concat(
         frame.select("tenant_id")
         for frame in (
@@ -134,6 +134,7 @@ def grade(
             tables.Budgets: publication.budgets(arrivals, settlement, involved, clock),
             Promotions: promoted.promotions,
             PromotionSteps: promoted.steps,
+            OpenPromotions: open_promotions(promoted.sums, promotion, clock),
             tables.GradingCounts: publication.grading_counts(ended, involved, clock),
             tables.Quarantine: publication.quarantine(quarantined, clock),
             tables.OpenEpisodes: publication.open_episodes(arrivals, settlement, clock),

@@ -23,7 +23,7 @@ def ordered_pair() -> tuple[pl.Expr, pl.Expr]:
     )
 
 
-def _framed(text: str) -> bytes:
+def framed(text: str) -> bytes:
     """Return UTF-8 bytes after their length in 8 little-endian bytes."""
     encoded = text.encode()
     return len(encoded).to_bytes(8, "little") + encoded
@@ -39,7 +39,7 @@ def _design_order(members: pl.DataFrame) -> pl.Series:
     rows = zip(*(members[name].cast(pl.String).to_list() for name in columns), strict=True)
     return pl.Series(
         "design",
-        [blake2b(b"".join(map(_framed, row)), digest_size=16).hexdigest() for row in rows],
+        [blake2b(b"".join(map(framed, row)), digest_size=16).hexdigest() for row in rows],
         dtype=pl.String,
     )
 

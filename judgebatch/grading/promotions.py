@@ -1,23 +1,28 @@
 """Sequential decisions in a run: the comparisons of a variant against its baseline.
 
-What counts is what counted for grading: comparisons of decided, admitted groups. Each run's
-comparisons come after those of earlier runs, in the order of (judged_at, verdict_id).
+What counts is what counted for grading: comparisons of decided, admitted groups. So does a
+comparison across two of them, which is no use to either group but as good as any other between
+two episodes of one task. Each run's comparisons come after those of earlier runs, in the order
+of (judged_at, verdict_id).
 """
 
 from typing import NamedTuple
 
 import polars as pl
 
-from judgebatch.contracts.promotions import Promotions, PromotionSteps
+from judgebatch.contracts.promotions import OpenPromotions, Promotions, PromotionSteps
 from judgebatch.contracts.table import conform, empty
 from judgebatch.grading.clock import Clock
-from judgebatch.grading.consideration import Arrivals
+from judgebatch.grading.consideration import Arrivals, Judged, as_comparisons
 from judgebatch.grading.references import TASK
-from judgebatch.strengths import SequentialTest, boundaries
+from judgebatch.grading.settlement import Settlement
+from judgebatch.strengths import SequentialTest, boundaries, standing
 from judgebatch.strengths import decide as decide_sequentially
-from judgebatch.vocabulary import Outcome
+from judgebatch.vocabulary import ComparisonDisposition, Outcome
 
 KEYS = ["tenant_id", "task_id", "variant", "baseline"]
+_COMPARED = ["tenant_id", "task_id", "verdict_id", "left", "right", "judged_at", "outcome"]
+_MEMBERS = ["left_member", "right_member"]
 
 
 class Promoted(NamedTuple):
@@ -36,9 +41,14 @@ class Promotion(NamedTuple):
     per_task: bool
     test: SequentialTest
 
+    def scope(self) -> pl.Expr:
+        """Return the task of a comparison's test; null where all tasks are decided together."""
+        return pl.col("task_id") if self.per_task else pl.lit(None, dtype=pl.String)
+
 
 def promote(
-    counted: pl.DataFrame,
+    settlement: Settlement,
+    judged: Judged,
     arrivals: Arrivals,
     sums: pl.DataFrame,
     promotion: Promotion | None,
@@ -48,8 +58,10 @@ def promote(
 
     Parameters
     ----------
-    counted
-        Comparisons of decided, admitted units.
+    settlement
+        What was decided and admitted, and the comparisons that count inside it.
+    judged
+        Where comparisons across groups are.
     arrivals
         Whose members and references name the variants.
     sums
@@ -59,7 +71,10 @@ def promote(
     """
     if promotion is None:
         return Promoted(empty(Promotions), empty(PromotionSteps), sums)
-    trials = _trials(_with_variants(counted, arrivals), promotion)
+    counted = settlement.counted.select(*_COMPARED, *_MEMBERS)
+    across = _across(judged.outside, settlement.units).select(counted.columns)
+    compared = _with_variants(pl.concat([counted, across]), arrivals)
+    trials = _trials(compared, promotion)
     decided = decide_sequentially(trials, promotion.test, sums)
     accept_at, reject_at = boundaries(promotion.test)
     moved = trials.select(KEYS).unique()
@@ -71,6 +86,40 @@ def promote(
         conform(steps, PromotionSteps).sort(PromotionSteps.order, nulls_last=False),
         decided.sums,
     )
+
+
+def open_promotions(sums: pl.DataFrame, promotion: Promotion | None, clock: Clock) -> pl.DataFrame:
+    """Return OpenPromotions: where the undecided tests of the settings stand."""
+    if promotion is None:
+        return empty(OpenPromotions)
+    scope = pl.col("task_id")
+    mine = sums.filter(
+        pl.col("variant") == promotion.variant,
+        pl.col("baseline") == promotion.baseline,
+        scope.is_not_null() if promotion.per_task else scope.is_null(),
+    )
+    return conform(standing(mine, promotion.test).with_columns(clock.stamp()), OpenPromotions).sort(
+        OpenPromotions.order, nulls_last=False
+    )
+
+
+def _across(outside: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+    """Return comparisons across two decided, admitted units, judged before both decisions."""
+    rows = outside.filter(pl.col("disposition") == ComparisonDisposition.CROSS_GROUP.value)
+    rows = as_comparisons(rows).hstack(rows.select(*_MEMBERS, "left_unit", "right_unit"))
+    for side in ("left", "right"):
+        decided = units.filter("admitted").select(
+            pl.col("unit").alias(f"{side}_unit"), "decided_at", "judging_window_us"
+        )
+        rows = (
+            rows.join(decided, on=f"{side}_unit", how="inner", maintain_order="left")
+            .filter(
+                pl.col("judging_window_us").is_null()
+                | (pl.col("judged_at") <= pl.col("decided_at"))
+            )
+            .drop("decided_at", "judging_window_us")
+        )
+    return rows
 
 
 def _with_variants(counted: pl.DataFrame, arrivals: Arrivals) -> pl.DataFrame:
@@ -102,10 +151,9 @@ def _trials(compared: pl.DataFrame, promotion: Promotion) -> pl.DataFrame:
     straight = (pl.col("left_variant") == variant) & (pl.col("right_variant") == baseline)
     turned = (pl.col("left_variant") == baseline) & (pl.col("right_variant") == variant)
     flipped = {Outcome.LEFT.value: Outcome.RIGHT.value, Outcome.RIGHT.value: Outcome.LEFT.value}
-    task = pl.col("task_id") if promotion.per_task else pl.lit(None, dtype=pl.String)
     return compared.filter(straight | turned).select(
         "tenant_id",
-        task.alias("task_id"),
+        promotion.scope().alias("task_id"),
         pl.lit(variant).alias("variant"),
         pl.lit(baseline).alias("baseline"),
         pl.when(turned)

@@ -59,7 +59,7 @@ def settle(
         pl.col("closed_at").is_not_null() & (pl.col("group_size") < pl.col("min_group_size"))
     ).with_columns(decided_at=pl.col("closed_at"))
     ballots = counted(judged.inside, due)
-    due = with_costs(due, ballots, judge_cost_nano_usd)
+    due = with_costs(due, ballots, _live_across(judged.outside), judge_cost_nano_usd)
     admitted, fitted = _admit_and_fit(due, ballots, arrivals, state, tie_model)
     due = admitted.units.join(fitted.units, on="unit", how="left", maintain_order="left")
     in_force = pl.col("counts") & pl.col("admitted")
@@ -125,30 +125,59 @@ def due_units(
     return decisions, due
 
 
+def _live_across(outside: pl.DataFrame) -> pl.DataFrame:
+    """Return what an attached judge was asked across units, with the left episode's unit."""
+    return outside.filter("live").select(pl.col("left_unit").alias("unit"), "cost_nano_usd")
+
+
 def with_costs(
-    due: pl.DataFrame, ballots: pl.DataFrame, judge_cost_nano_usd: int | None
+    due: pl.DataFrame,
+    ballots: pl.DataFrame,
+    across: pl.DataFrame,
+    judge_cost_nano_usd: int | None,
 ) -> pl.DataFrame:
     """Return due units with what admission reckons with, and what was really spent.
 
     Admission knows the stored comparisons that count and the judge's declared cost of those
-    still wanted; the actual cost is that of all that count.
+    still wanted, or asked about beyond them; the actual cost is that of all that count, and of
+    what was asked across units.
+
+    Parameters
+    ----------
+    due
+        Units with ``asked``.
+    ballots
+        Comparisons inside them, with ``counts`` and ``live``.
+    across
+        ``unit`` and ``cost_nano_usd`` of what an attached judge was asked across units.
+    judge_cost_nano_usd
+        What it declares for a call.
     """
     # 128 bits: any number of the largest amounts adds up, and no ceiling is passed by wrapping.
     counts = ballots.filter("counts").with_columns(pl.col("cost_nano_usd").cast(pl.Int128))
     costs = counts.group_by("unit").agg(
         pl.col("cost_nano_usd").filter(~pl.col("live")).sum().alias("stored_nano_usd"),
         pl.col("cost_nano_usd").sum().alias("actual_nano_usd"),
+        pl.col("live").sum().cast(pl.Int64).alias("live"),
         pl.len().cast(pl.Int64).alias("comparisons"),
         usable().sum().cast(pl.Int64).alias("usable"),
     )
-    sums = ("stored_nano_usd", "actual_nano_usd", "comparisons", "usable")
+    costs_across = across.group_by("unit").agg(
+        pl.len().cast(pl.Int64).alias("live_across"),
+        pl.col("cost_nano_usd").cast(pl.Int128).sum().alias("across_nano_usd"),
+    )
+    live, beyond = ("live", "live_across"), ("stored_nano_usd", "across_nano_usd")
+    sums = (*beyond, "actual_nano_usd", "comparisons", "usable", *live)
+    answers = pl.max_horizontal("asked", pl.sum_horizontal(live))
     return (
         due.join(costs, on="unit", how="left", maintain_order="left")
+        .join(costs_across, on="unit", how="left", maintain_order="left")
         .with_columns(pl.col(sums).fill_null(0))
         .with_columns(
-            cost_nano_usd=pl.col("stored_nano_usd") + pl.col("asked") * (judge_cost_nano_usd or 0)
+            actual_nano_usd=pl.col("actual_nano_usd") + pl.col("across_nano_usd"),
+            cost_nano_usd=pl.col("stored_nano_usd") + answers * (judge_cost_nano_usd or 0),
         )
-        .drop("stored_nano_usd")
+        .drop(*beyond, *live)
     )
 
 

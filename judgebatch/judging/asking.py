@@ -19,6 +19,8 @@ from judgebatch.vocabulary import JudgeOutcome
 
 _NANO = 1_000_000_000
 _PAIR = tuple(schema_of(WantedPairs).names())
+SEQUENCE = "sequence:"
+"""Marks questions put in sequence; sorts after every hexadecimal digit."""
 RAISED, SHORT, TWICE, MALFORMED = "raised", "short", "twice", "malformed"
 
 
@@ -28,7 +30,9 @@ class Counts:
 
     ``calls`` counts calls of the judge; ``answered``, ``journaled`` (known from an earlier run)
     and the failures count pairs; ``unasked`` counts judgments about pairs nobody asked about,
-    ``unseated`` those for which the jury has no seat.
+    ``unseated`` those for which the jury has no seat. ``in_sequence`` counts the pairs that were
+    put one at a time; they are among the others. ``abandoned`` counts the sequences that ended
+    because the judge said nothing.
     """
 
     calls: int = 0
@@ -40,6 +44,13 @@ class Counts:
     malformed: int = 0
     unasked: int = 0
     unseated: int = 0
+    in_sequence: int = 0
+    abandoned: int = 0
+
+    @property
+    def unanswered(self) -> int:
+        """Pairs for which nothing came back."""
+        return self.raised + self.short
 
 
 @dataclass
@@ -97,7 +108,29 @@ class Asking:
         InputError
             A column is missing, or a pair is wanted twice under one ordinal.
         """
-        pairs = _identified(wanted, self.judge.name)
+        return self._rows(_identified(wanted, self.judge.name))
+
+    def ask_until(
+        self, wanted: pl.DataFrame, decided: Callable[[pl.DataFrame], bool]
+    ) -> pl.DataFrame:
+        """Ask one pair at a time, in the order of their identities, until ``decided`` says so.
+
+        ``decided`` is given all verdict rows so far, also before the first pair; the pair after
+        which it holds is the last one asked about. The identities come after those of
+        :meth:`ask`, so that verdicts of one moment, ordered by identity, stand as they were
+        asked for: first what was wanted anyway, then these, one by one.
+        """
+        pairs = _identified(wanted, self.judge.name, in_sequence=True).sort("verdict_id")
+        rows = empty(VerdictRows)
+        for start in range(pairs.height):
+            if decided(rows):
+                break
+            rows = pl.concat([rows, self._rows(pairs.slice(start, 1))])
+            self.counts.in_sequence += 1
+        return rows
+
+    def _rows(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """Return a verdict row per identified pair; ask about those that the journal lacks."""
         if pairs.is_empty():
             return empty(VerdictRows)
         entries = {key: self.journal[key] for key in pairs["verdict_id"] if key in self.journal}
@@ -109,21 +142,6 @@ class Asking:
             for entry in self._answers(unknown.slice(start, size)):
                 entries[entry["key"]] = entry
         return self._verdict_rows(pairs, entries)
-
-    def ask_until(
-        self, wanted: pl.DataFrame, decided: Callable[[pl.DataFrame], bool]
-    ) -> pl.DataFrame:
-        """Ask in the order of the rows, one pair at a time, until ``decided`` says so.
-
-        ``decided`` is given all verdict rows so far, also before the first pair; the pair after
-        which it holds is the last one asked about.
-        """
-        rows = empty(VerdictRows)
-        for start in range(wanted.height):
-            if decided(rows):
-                break
-            rows = pl.concat([rows, self.ask(wanted.slice(start, 1))])
-        return rows
 
     def _answers(self, pairs: pl.DataFrame) -> Iterator[dict[str, Any]]:
         """Ask about a batch; halve it where the judge raises, down to the pairs it fails on."""
@@ -289,23 +307,28 @@ def ask(
         return asking.ask(wanted), asking.counts
 
 
-def pair_key(judge: str, pair: Sequence[str | int | None]) -> str:
-    """Return the identity of a question to a judge: the same in every run, on every machine."""
+def pair_key(judge: str, pair: Sequence[str | int | None], *, in_sequence: bool = False) -> str:
+    """Return the identity of a question to a judge: the same in every run, on every machine.
+
+    Questions that are put in sequence sort after the others of the judge.
+    """
     digest = blake2b(digest_size=16)
     for part in (judge, *pair):
         text = b"" if part is None else str(part).encode()
         # A length before each text, and none for null, keeps different questions apart.
         digest.update(b"-" if part is None else len(text).to_bytes(8, "little"))
         digest.update(text)
-    return f"{judge}:{digest.hexdigest()}"
+    return f"{judge}:{SEQUENCE if in_sequence else ''}{digest.hexdigest()}"
 
 
-def _identified(wanted: pl.DataFrame, judge: str) -> pl.DataFrame:
+def _identified(wanted: pl.DataFrame, judge: str, *, in_sequence: bool = False) -> pl.DataFrame:
     missing = [name for name in _PAIR if name not in wanted.columns]
     if missing:
         raise InputError(f"the wanted pairs have no column {', '.join(missing)}")
     pairs = wanted.sort(WantedPairs.order, nulls_last=False)
-    keys = [pair_key(judge, pair) for pair in pairs.select(_PAIR).iter_rows()]
+    keys = [
+        pair_key(judge, pair, in_sequence=in_sequence) for pair in pairs.select(_PAIR).iter_rows()
+    ]
     if len(set(keys)) < len(keys):
         raise InputError("a pair is wanted twice under one ordinal; number its askings")
     return pairs.with_columns(verdict_id=pl.Series(keys, dtype=pl.String))

@@ -4,7 +4,7 @@ from judgebatch.contracts import accounting as a
 from judgebatch.contracts import diagnostics as d
 from judgebatch.contracts import grading as g
 from judgebatch.contracts import policies as p
-from judgebatch.contracts.promotions import Promotions, PromotionSteps
+from judgebatch.contracts.promotions import OpenPromotions, Promotions, PromotionSteps
 from judgebatch.contracts.releases import Releases
 from judgebatch.contracts.table import Table
 from judgebatch.pipeline.readings import BATCH_TABLES
@@ -36,4 +36,5 @@ RUN_TABLES: tuple[type[Table], ...] = (
     p.PolicyCounts,
     g.OpenEpisodes,
     g.ComparisonRequests,
+    OpenPromotions,
 )

@@ -50,6 +50,7 @@ def _judged(asked: Counts) -> dict[str, int]:
         **failures,
         "unasked": asked.unasked,
         "unseated": asked.unseated,
+        "in_sequence": asked.in_sequence,
     }
 
 

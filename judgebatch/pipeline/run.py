@@ -5,19 +5,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
 
 from judgebatch.contracts.judgments import WantedPairs
-from judgebatch.contracts.table import empty
+from judgebatch.contracts.promotions import PromotionPairs
+from judgebatch.contracts.table import Table, empty
 from judgebatch.errors import InputError
 from judgebatch.grading.clock import Clock
 from judgebatch.judging import Counts
 from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
 from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest
-from judgebatch.pipeline.judge import Attached, ask_judge, attached_judge
+from judgebatch.pipeline.judge import Attached, JudgeAtWork, attached_judge
 from judgebatch.pipeline.mapping import Mapper, in_process
 from judgebatch.pipeline.opening import (
     Found,
@@ -33,7 +35,14 @@ from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.releasing import stage_released
 from judgebatch.pipeline.report import RunReport, conservation, summary
 from judgebatch.pipeline.scratch import Scratch, mapped
-from judgebatch.pipeline.shard import ShardGraded, ShardTask, grade_shard, wanted_in_shard
+from judgebatch.pipeline.shard import (
+    ShardGraded,
+    ShardTask,
+    grade_shard,
+    promotion_of,
+    promotion_pairs_in_shard,
+    wanted_in_shard,
+)
 from judgebatch.pipeline.spares import keep_spares
 from judgebatch.reporting.metrics import metrics_text, write_metrics
 from judgebatch.settings import Settings
@@ -231,15 +240,28 @@ def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTa
 def _ask(
     opened: Opened, tasks: list[ShardTask], clock: Clock, mapper: Mapper, progress: Progress
 ) -> Counts | None:
-    """Find what is wanted of the attached judge, and ask it in one batch."""
+    """Ask the attached judge what grading wants, then what a promotion still needs."""
     if opened.judge is None:
         return None
-    found = _followed("plan", mapper(wanted_in_shard, tasks), len(tasks), progress)
-    wanted = pl.concat([empty(WantedPairs), *(mapped(path) for path in found if path is not None)])
-    progress("ask", 0, 1)
-    counts = ask_judge(opened.judge, wanted, opened.warehouse, tasks[0].scratch, clock)
-    progress("ask", 1, 1)
-    return counts
+
+    def found(
+        stage: str, search: Callable[[ShardTask], Path | None], table: type[Table]
+    ) -> pl.DataFrame:
+        paths = _followed(stage, mapper(search, tasks), len(tasks), progress)
+        return pl.concat([empty(table), *(mapped(path) for path in paths if path is not None)])
+
+    promotion = promotion_of(opened.settings)
+    with JudgeAtWork(opened.judge, opened.warehouse, tasks[0].scratch, clock) as judge:
+        wanted = found("plan", wanted_in_shard, WantedPairs)
+        progress("ask", 0, 1)
+        judge.answer(wanted)
+        progress("ask", 1, 1)
+        if promotion is not None:
+            pairs = found("plan promotions", promotion_pairs_in_shard, PromotionPairs)
+            judge.answer_until_decided(
+                pairs, promotion.test, partial(progress, "ask for promotions")
+            )
+        return judge.counts
 
 
 def _refuse_quarantined(shards: list[ShardGraded], ingested: list[Ingested]) -> None:
@@ -353,6 +375,11 @@ def _judge_warnings(asked: Counts) -> list[str]:
             f"{asked.raised}, no answer {asked.short}, answered twice {asked.twice}, malformed "
             f"{asked.malformed}); they count as errors of the instrument, and their groups are "
             "decided. The messages stand in audit/interpretation_judges."
+        )
+    if asked.abandoned:
+        warnings.append(
+            "the judge said nothing about several pairs in a row, so it was asked about no more "
+            f"for promotions; {asked.abandoned} undecided ones go on in the next run."
         )
     if asked.unseated:
         warnings.append(

@@ -8,6 +8,7 @@ import polars as pl
 from judgebatch.contracts import grading as tables
 from judgebatch.contracts.judgments import WantedPairs
 from judgebatch.contracts.policies import AnswerRows
+from judgebatch.contracts.promotions import OpenPromotions, PromotionPairs
 from judgebatch.contracts.releases import ReleasedRows
 from judgebatch.contracts.rows import EpisodeRows, QuarantineRows, VerdictRows
 from judgebatch.contracts.staged import StagedVerdicts
@@ -18,7 +19,8 @@ from judgebatch.grading.asking import wanted_of_judge
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.night import Flow, Night, grade
-from judgebatch.grading.promotions import Promotion
+from judgebatch.grading.promotion_pairs import pairs_for_promotion
+from judgebatch.grading.promotions import Promotion, open_promotions
 from judgebatch.grading.publication import quarantine
 from judgebatch.grading.state import ShardState
 from judgebatch.pipeline import tenants
@@ -157,10 +159,40 @@ def wanted_in_shard(task: ShardTask) -> Path | None:
         cost,
         task.clock,
     )
-    if wanted.is_empty():
+    return _left(task, WantedPairs, wanted)
+
+
+def promotion_pairs_in_shard(task: ShardTask) -> Path | None:
+    """Write which pairs it may be asked about for a promotion; to be called after it answered."""
+    promotion = promotion_of(task.settings)
+    cost = task.judge_cost_nano_usd
+    if promotion is None or cost is None:
         return None
-    task.scratch.write(WantedPairs, task.shard, (0, 0), wanted)
-    (path,) = task.scratch.paths(WantedPairs, task.shard)
+    opened = _open(task)
+    if opened.rests:
+        return None
+    pairs = pairs_for_promotion(
+        opened.episodes,
+        opened.verdicts,
+        opened.state,
+        opened.tenants,
+        opened.known_episodes.lookup,
+        opened.known_verdicts.lookup,
+        ShardTexts(opened.pieces, None, task.shard, task.clock),
+        TieModel.parse(task.settings.fit.tie_model),
+        promotion,
+        cost,
+        task.clock,
+    )
+    return _left(task, PromotionPairs, pairs)
+
+
+def _left(task: ShardTask, table: type[Table], rows: pl.DataFrame) -> Path | None:
+    """Write a shard's rows beside its staged ones; return the file, None for no rows."""
+    if rows.is_empty():
+        return None
+    task.scratch.write(table, task.shard, (0, 0), rows)
+    (path,) = task.scratch.paths(table, task.shard)
     return path
 
 
@@ -168,7 +200,7 @@ def grade_shard(task: ShardTask) -> ShardGraded:
     """Grade one shard and write its pieces and its checkpoint."""
     opened = _open(task)
     if opened.rests and not task.scratch.paths(QuarantineRows, task.shard):
-        return _untouched(task)
+        return _untouched(task, opened.state)
     state, rows = opened.state, opened.verdicts
     known_episodes, known_verdicts = opened.known_episodes, opened.known_verdicts
     texts = ShardTexts(opened.pieces, task.pieces, task.shard, task.clock)
@@ -181,7 +213,7 @@ def grade_shard(task: ShardTask) -> ShardGraded:
         known_verdicts.lookup,
         texts,
         TieModel.parse(task.settings.fit.tie_model),
-        _promotion(task.settings),
+        promotion_of(task.settings),
         task.judge_cost_nano_usd,
         task.clock,
     )
@@ -232,7 +264,7 @@ def grade_shard(task: ShardTask) -> ShardGraded:
     )
 
 
-def _promotion(settings: Settings) -> Promotion | None:
+def promotion_of(settings: Settings) -> Promotion | None:
     """Return what the settings test sequentially."""
     told = settings.promotion
     if told is None:
@@ -241,8 +273,11 @@ def _promotion(settings: Settings) -> Promotion | None:
     return Promotion(told.variant, told.baseline, told.scope == PromotionScope.TASK, test)
 
 
-def _untouched(task: ShardTask) -> ShardGraded:
+def _untouched(task: ShardTask, state: ShardState) -> ShardGraded:
     """Return what becomes of a shard without rows, whose checkpoint is carried over whole."""
+    standing = open_promotions(state.sequential_sums, promotion_of(task.settings), task.clock)
+    if not standing.is_empty():
+        task.pieces.write(OpenPromotions, task.shard, standing)
     nothing = Flow(0, 0, 0, 0, {}, 0)
     return ShardGraded(
         shard=task.shard,

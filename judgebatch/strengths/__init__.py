@@ -12,6 +12,7 @@ from judgebatch.strengths.sequential import (
     boundaries,
     decide,
     decision_of,
+    standing,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "expit",
     "fit_groups",
     "relative_interval",
+    "standing",
 ]

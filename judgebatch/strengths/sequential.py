@@ -147,6 +147,41 @@ def boundaries(test: SequentialTest) -> tuple[float, float]:
     return bounds.accept_at, bounds.reject_at
 
 
+def standing(sums: pl.DataFrame, test: SequentialTest) -> pl.DataFrame:
+    """Return how far undecided tests are from their bounds.
+
+    Parameters
+    ----------
+    sums
+        ``SequentialSums``.
+    test
+        The hypotheses and error bounds.
+
+    Returns
+    -------
+    DataFrame
+        The undecided tests: ``OpenPromotions`` without ``run`` and ``as_of``.
+    """
+    bounds = _bounds(test)
+    llr = pl.col("wins") * bounds.per_win + pl.col("losses") * bounds.per_loss
+    wins = (bounds.accept_at - _SLACK - pl.col("llr")) / bounds.per_win
+    losses = (bounds.reject_at + _SLACK - pl.col("llr")) / bounds.per_loss
+    return (
+        sums.filter(pl.col("decision") == SequentialDecision.CONTINUE.value)
+        .with_columns(
+            llr=llr,
+            comparisons=pl.sum_horizontal(_COUNTS.values()),
+            accept_at=pl.lit(bounds.accept_at),
+            reject_at=pl.lit(bounds.reject_at),
+            **{name: pl.lit(value) for name, value in test._asdict().items()},
+        )
+        .with_columns(
+            wins_to_accept=wins.ceil().clip(0).cast(pl.Int64),
+            losses_to_reject=losses.ceil().clip(0).cast(pl.Int64),
+        )
+    )
+
+
 class _Bounds(NamedTuple):
     per_win: float
     per_loss: float

@@ -204,9 +204,14 @@ def test_pairs_are_asked_in_order_until_it_is_decided_and_not_one_more(journal: 
 
     with Asking(mine, REDUCER, journal, AS_OF) as asking:
         rows = asking.ask_until(pairs(*"abcdef"), three)
-    assert rows["episode_id"].to_list() == ["a", "b", "c"]
+    order = [
+        pair_key("judge", ("t", "task", e, "reference", 0), in_sequence=True) for e in "abcdef"
+    ]
+    assert mine.asked == sorted(order)[:3] == rows["verdict_id"].to_list()
+    assert min(order) > max(pair_key("judge", ("t", "task", e, "reference", 0)) for e in "abcdef")
     assert (mine.loads, mine.calls, len(mine.asked), mine.closes) == (1, 3, 3, 1)
     assert seen == [0, 1, 2, 3]
+    assert asking.counts.in_sequence == 3
 
 
 def test_questions_have_the_same_identity_everywhere_and_different_ones_differ():
