@@ -20,16 +20,20 @@ from judgebatch.pipeline.rescoring import rescore as rescore_inputs
     cache_policy=NO_CACHE,
     persist_result=False,
 )
-def rescore_task(inputs: list[Path], jury: Path, out: Path) -> dict[str, object]:
+def rescore_task(
+    inputs: list[Path], jury: Path, out: Path, columns: dict[str, str]
+) -> dict[str, object]:
     """Re-score and write; one stage."""
-    return summary(rescore_inputs(inputs, load_jury(jury), out))
+    return summary(rescore_inputs(inputs, load_jury(jury), out, columns))
 
 
 @flow(
     name="judgebatch-rescore",
     description="Re-score stored judgments under a jury and say what changes.",
 )
-def rescore(inputs: list[Path], jury: Path, out: Path) -> dict[str, object]:
+def rescore(
+    inputs: list[Path], jury: Path, out: Path, columns: dict[str, str] | None = None
+) -> dict[str, object]:
     """Re-score stored judgments or verdicts.
 
     Parameters
@@ -40,11 +44,14 @@ def rescore(inputs: list[Path], jury: Path, out: Path) -> dict[str, object]:
         The jury, TOML or JSON.
     out
         A new folder.
+    columns
+        Names of the tables' columns to what the inputs call them.
     """
-    report = rescore_task(inputs, jury, out)
-    get_run_logger().info(
-        "%s verdicts re-scored, %s changed", report["verdicts"], report["changed"]
-    )
+    report = rescore_task(inputs, jury, out, columns or {})
+    logger = get_run_logger()
+    logger.info("%s verdicts re-scored, %s changed", report["verdicts"], report["changed"])
+    for warning in report["warnings"]:  # type: ignore[attr-defined]
+        logger.warning(warning)
     create_table_artifact(
         key="judgebatch-rescore",
         table=report["matrix"],  # type: ignore[arg-type]

@@ -97,7 +97,6 @@ class PromotionPairs(WantedPairs):
     """One row per pair that a judge may be asked about for an undecided test."""
 
     name = "promotion_pairs"
-    order = ("tenant_id", "scope_task_id", *WantedPairs.order[1:])
 
     scope_task_id = c.text("The test's task; null where all are decided together.", null=True)
     variant_is_left = c.flag("Whether the left episode is the variant's.")

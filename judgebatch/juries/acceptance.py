@@ -10,7 +10,7 @@ from judgebatch.contracts.judgments import JudgmentQuarantine, Judgments
 from judgebatch.contracts.table import conform, empty, schema_of
 from judgebatch.errors import InputError, VerdictConstructionError
 from judgebatch.juries.judgment import Check
-from judgebatch.juries.pool import parse_causes
+from judgebatch.juries.pool import as_enum, parse_causes
 from judgebatch.juries.text import WHITE_SPACE
 from judgebatch.vocabulary import JudgeOutcome, JudgmentFault, ReasonCode, Status
 
@@ -84,7 +84,7 @@ def accept(judgments: pl.DataFrame) -> Accepted:
     A verdict is never reduced without a judgment that is there but unusable: that would charge
     the judge with having given none.
     """
-    statuses = judgments["status"].cast(_STATUS, strict=False)
+    statuses = as_enum(judgments["status"], _STATUS.categories.to_list())
     encoded = judgments.with_columns(statuses)
     # A column of unknown statuses is looked at as it came.
     known = statuses.null_count() == judgments["status"].null_count()

@@ -1,7 +1,7 @@
 """The judgments a batch is made of, as arrays that seats index into."""
 
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import orjson
@@ -48,6 +48,8 @@ _CONSTANTS = (
 _RAISED = "the judge raised"
 _SILENT = "the judge returned nothing"
 _UNEXPLAINED = "no reasoning recorded"
+_MANY = 50_000
+"""From how many texts on it pays to look them up on all cores."""
 
 
 class Pool:
@@ -189,8 +191,19 @@ def encode(texts: pl.Series, known: list[str]) -> Ints:
     """Return each text's index in ``known``; -1 for null and for anything else."""
     if texts.null_count() == len(texts):
         return np.full(len(texts), -1, np.int32)
-    found = texts.cast(pl.Enum(known), strict=False).to_physical().cast(pl.Int32)
-    return found.fill_null(-1).to_numpy()
+    code = pl.all().cast(pl.Enum(known), strict=False).to_physical().cast(pl.Int32).fill_null(-1)
+    return _looked_up(texts, code).to_numpy()
+
+
+def as_enum(texts: pl.Series, known: list[str]) -> pl.Series:
+    """Return texts as an Enum of the known ones; null for anything else."""
+    return _looked_up(texts, pl.all().cast(pl.Enum(known), strict=False))
+
+
+def _looked_up(texts: pl.Series, what: pl.Expr) -> pl.Series:
+    """Return an expression over texts, row by row: many are worth a query, which uses all cores."""
+    engine: Literal["streaming", "in-memory"] = "streaming" if len(texts) > _MANY else "in-memory"
+    return texts.to_frame().lazy().select(what).collect(engine=engine).to_series()
 
 
 def _numbers(values: pl.Series) -> Floats:

@@ -159,11 +159,11 @@ class Seating:
         return seats
 
     def _claims_of_root(self) -> Iterator[tuple[Ints, Longs]]:
-        present = np.zeros((len(self.stages) + 1, self.n), np.bool_)
-        present[self._stage_codes, self.verdict] = True
         root = np.flatnonzero((self.judgments["stage"] == "").to_numpy())
         if not len(root):
             return
+        present = np.zeros((len(self.stages) + 1, self.n), np.bool_)
+        present[self._stage_codes, self.verdict] = True
         names = self._name_codes[root]
         for stage, (pointed, jury) in enumerate(self.stages.items()):
             if pointed == "":

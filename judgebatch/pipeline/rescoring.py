@@ -1,9 +1,10 @@
 """Re-scoring stored judgments under a jury, beside what was recorded."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 
 import polars as pl
@@ -12,15 +13,17 @@ from judgebatch.contracts.judgments import (
     ChangedVerdicts,
     ChangeMatrix,
     JudgmentQuarantine,
+    Judgments,
     JuryAttempts,
     JuryVerdicts,
     RescoredVerdicts,
     UnseatedJudgments,
 )
-from judgebatch.contracts.table import Table, conform, empty
-from judgebatch.errors import InputError, UsageError
+from judgebatch.contracts.table import Table, conform, empty, schema_of
+from judgebatch.errors import InputError, UsageError, did_you_mean
 from judgebatch.juries import Judged, Jury, description_text, reduce_judgments
 from judgebatch.juries.acceptance import as_judgments
+from judgebatch.juries.seating import simple_stages
 from judgebatch.pipeline.stored_judgments import stored_judgments
 from judgebatch.vocabulary import Reading
 from judgebatch.warehouse import write_table
@@ -32,6 +35,10 @@ NOTHING = "nothing"
 
 _Tables: TypeAlias = dict[type[Table], pl.DataFrame]
 _KEYS = ["tenant_id", "verdict_id"]
+_COLUMNS = (*schema_of(Judgments), "verdict", "recorded_passed")
+"""What a judgments table and one of stored verdicts can have."""
+_NAMED = 5
+"""How many places a warning names."""
 _TABLES: tuple[type[Table], ...] = (
     JuryVerdicts,
     JuryAttempts,
@@ -53,9 +60,15 @@ class RescoreReport:
     unseated: int
     quarantined: int
     matrix: pl.DataFrame
+    warnings: tuple[str, ...]
 
 
-def rescore(inputs: Sequence[Path], jury: Jury, out: Path) -> RescoreReport:
+def rescore(
+    inputs: Sequence[Path],
+    jury: Jury,
+    out: Path,
+    columns: Mapping[str, str] = MappingProxyType({}),
+) -> RescoreReport:
     """Re-score judgments tables or stored verdicts, and write what came of it.
 
     Parameters
@@ -67,17 +80,20 @@ def rescore(inputs: Sequence[Path], jury: Jury, out: Path) -> RescoreReport:
         The jury that reduces them.
     out
         A folder that does not exist yet, or is empty.
+    columns
+        Names of the tables' columns to what the inputs call them.
 
     Raises
     ------
     InputError
         An input is missing, is not readable Parquet, or is neither of the two.
     UsageError
-        ``out`` has something in it.
+        ``out`` has something in it, or ``columns`` names one that the tables do not have.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty: results are never written over; name a new folder")
-    frame = pl.concat([_read(path) for path in _files(inputs)], how="diagonal_relaxed")
+    _check_names(columns)
+    frame = pl.concat([_read(path, columns) for path in _files(inputs)], how="diagonal_relaxed")
     frame = frame.with_columns(pl.int_range(pl.len()).alias("source_row"))
     stored = "verdict" in frame.columns
     if not stored:
@@ -99,7 +115,35 @@ def rescore(inputs: Sequence[Path], jury: Jury, out: Path) -> RescoreReport:
         unseated=tables[UnseatedJudgments].height,
         quarantined=tables[JudgmentQuarantine].height,
         matrix=matrix.sort(ChangeMatrix.order),
+        warnings=_warnings(tables[UnseatedJudgments], jury),
     )
+
+
+def _warnings(unseated: pl.DataFrame, jury: Jury) -> tuple[str, ...]:
+    """Say which judgments found no seat, and what seats there are."""
+    if unseated.is_empty():
+        return ()
+    by = ["stage", "name"]
+    groups = unseated.group_by(by).len().sort("len", *by, descending=[True, False, False])
+    named = [
+        f"{_place(stage, name)} ({count:,})" for stage, name, count in groups.head(_NAMED).rows()
+    ]
+    if groups.height > _NAMED:
+        named.append(f"and {groups.height - _NAMED} more")
+    seats = [
+        _place(stage, seat.name) for stage, simple in simple_stages(jury) for seat in simple.seats
+    ]
+    said = (
+        f"no seat in the jury for {', '.join(named)}; they count in no verdict and are listed in "
+        f"{UnseatedJudgments.name}. The jury's seats: {', '.join(seats[:_NAMED])}"
+        f"{'' if len(seats) <= _NAMED else ' ...'}. A judgment sits by stage and name."
+    )
+    return (said,)
+
+
+def _place(stage: str, name: str | None) -> str:
+    judge = "a judge without a name" if name is None else f"judge {name!r}"
+    return judge if stage == "" else f"{judge} at stage {stage}"
 
 
 def _write(tables: _Tables, jury: Jury, out: Path) -> None:
@@ -131,21 +175,48 @@ def _files(inputs: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _read(path: Path) -> pl.DataFrame:
+def _check_names(columns: Mapping[str, str]) -> None:
+    for name in columns:
+        if name not in _COLUMNS:
+            raise UsageError(
+                f"there is no column {name!r} to map{did_you_mean(name, _COLUMNS)}; judgments and "
+                f"stored verdicts have {', '.join(_COLUMNS)}"
+            )
+
+
+def _renamed(frame: pl.DataFrame, path: Path, columns: Mapping[str, str]) -> pl.DataFrame:
+    """Return a file's columns under the tables' names."""
+    for theirs in columns.values():
+        if theirs not in frame.columns:
+            raise InputError(
+                f"{path} has no column {theirs!r}{did_you_mean(theirs, frame.columns)}; its "
+                f"columns are {', '.join(frame.columns)}"
+            )
+    # What had the table's own name before is somebody else's column.
+    kept = frame.drop(set(columns) - set(columns.values()), strict=False)
+    return kept.rename({theirs: ours for ours, theirs in columns.items()})
+
+
+def _read(path: Path, columns: Mapping[str, str]) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(path, hive_partitioning=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path} cannot be read as Parquet: {error}") from None
+    frame = _renamed(frame, path, columns)
     stored = "verdict" in frame.columns
     if stored == ("status" in frame.columns):
         raise InputError(
             f"{path} is neither a judgments table (with the column status) nor one of stored"
-            " verdicts (with the column verdict)"
+            " verdicts (with the column verdict), or has both; --column verdict=NAME says what a"
+            " column is called in your files"
         )
     wanted = ("tenant_id", "verdict_id", "verdict") if stored else ("tenant_id", "verdict_id")
     for name in wanted:
         if name not in frame.columns:
-            raise InputError(f"{path} has no column {name}")
+            raise InputError(
+                f"{path} has no column {name}{did_you_mean(name, frame.columns)}; its columns are "
+                f"{', '.join(frame.columns)}. --column {name}=NAME says what it is called there."
+            )
     if not stored:
         return frame
     optional = [name for name in ("recorded_passed",) if name in frame.columns]

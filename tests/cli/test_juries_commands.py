@@ -351,3 +351,59 @@ def test_a_rejection_by_an_individual_is_read_as_one(capsys, tmp_path: Path, jur
         "--json",
     )  # fmt: skip
     assert orjson.loads(ran.out)["matrix"][0]["reads"] == "REJECTED"
+
+
+def test_columns_of_other_names_are_mapped(capsys, tmp_path: Path, jury_file: Path):
+    frame = stored(
+        legacy='{"individualByName": {"a": {"status": "pass"}, "b": {"status": "pass"}}}'
+    )
+    theirs = frame.rename({"verdict_id": "run", "verdict": "payload", "tenant_id": "org"})
+    theirs.with_columns(verdict=pl.lit("not the one")).write_parquet(tmp_path / "v.parquet")
+    mapped = ("--column", "verdict_id=run", "--column", "verdict=payload", "--column",
+              "tenant_id=org")  # fmt: skip
+    command = ("rescore", "--jury", jury_file, tmp_path / "v.parquet", "-o", tmp_path / "o")
+    ran = run(capsys, *command, *mapped)
+    assert ran.code == 0, ran.err
+    assert tables(tmp_path / "o")["jury_verdicts"]["verdict_id"].to_list() == ["legacy"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "code", "said"),
+    [
+        (["verdict_id"], 2, "is not NAME=YOURS"),
+        (["verdict_id=a", "verdict_id=b"], 2, "mapped once"),
+        (["verdict_ids=run"], 2, "did you mean 'verdict_id'"),
+        (["verdict_id=runs"], 3, "did you mean 'run'"),
+        ([], 3, "--column verdict_id=NAME"),
+    ],
+)
+def test_a_mapping_that_fits_nothing_is_refused(
+    capsys, tmp_path: Path, jury_file: Path, columns: list[str], code: int, said: str
+):
+    stored(v="{}").rename({"verdict_id": "run"}).write_parquet(tmp_path / "v.parquet")
+    mapped = [part for one in columns for part in ("--column", one)]
+    ran = run(
+        capsys,
+        "rescore",
+        "--jury",
+        jury_file,
+        tmp_path / "v.parquet",
+        "-o",
+        tmp_path / "o",
+        *mapped,
+    )
+    assert ran.code == code
+    assert said in " ".join(ran.err.split())
+    assert not (tmp_path / "o").exists()
+
+
+def test_judgments_without_a_seat_are_warned_about_by_name(capsys, tmp_path: Path, jury_file: Path):
+    judgments = votes("pass", "pass", "pass", "fail", "fail")
+    judgments.write_parquet(tmp_path / "judgments.parquet")
+    ran = run(
+        capsys, "rescore", "--jury", jury_file, tmp_path / "judgments.parquet", "-o", tmp_path / "o"
+    )
+    assert ran.code == 0
+    said = " ".join(ran.err.split())
+    assert "no seat in the jury for judge 'd' (1), judge 'e' (1)" in said
+    assert "The jury's seats: judge 'a', judge 'b', judge 'c'" in said
