@@ -39,7 +39,7 @@ def period_of(time: pl.Expr, kind: pl.Expr) -> pl.Expr:
     )
 
 
-def spent(spend: pl.DataFrame, tenants: pl.DataFrame) -> pl.DataFrame:
+def _spent(spend: pl.DataFrame, tenants: pl.DataFrame) -> pl.DataFrame:
     """Return what earlier runs admitted in each period that the tenants' settings name."""
     return (
         spend.join(tenants.select("tenant_id", "budget_period"), on="tenant_id", how="inner")
@@ -73,7 +73,7 @@ def admit(
         )
         .with_columns(period=period_of(pl.col("decided_at"), pl.col("budget_period")))
         .sort("tenant_id", *ORDER, nulls_last=False)
-        .join(spent(spend, tenants), on=PERIOD, how="left", maintain_order="left")
+        .join(_spent(spend, tenants), on=PERIOD, how="left", maintain_order="left")
         .join(
             refusals.rename({"ceiling_nano_usd": "refused_under"}),
             on=PERIOD,

@@ -177,18 +177,16 @@ def _affordable(
     """Return ``tenant_id`` and how many more answers its ceiling allows (null: any number)."""
     tenants = arrivals.known_tenants
     refused = budget.is_refused(tenants, settlement.refusals, clock.literal())
-    spent = budget.spent(settlement.spend, tenants)
-    left = pl.col("ceiling_nano_usd") - pl.col("spent").fill_null(0)
-    return (
-        tenants.join(refused, on="tenant_id", how="anti")
-        .with_columns(
-            period=budget.period_of(clock.literal(), pl.col("budget_period")).cast(pl.String)
-        )
-        .join(spent, on=budget.PERIOD, how="left")
-        .select(
-            "tenant_id",
-            affordable=(left.clip(0) // judge_cost_nano_usd).cast(pl.Int64)
-            if judge_cost_nano_usd
-            else pl.lit(None, dtype=pl.Int64),
-        )
+    # What is asked now is decided now: its spend lies in the present period.
+    periods = budget.standing(
+        tenants,
+        settlement.units.clear(),
+        settlement.spend,
+        settlement.refusals,
+        clock.literal(),
+    )
+    left = (pl.col("ceiling_nano_usd") - pl.col("spent_nano_usd")).clip(0)
+    answers = left // judge_cost_nano_usd if judge_cost_nano_usd else pl.lit(None)
+    return periods.join(refused, on="tenant_id", how="anti").select(
+        "tenant_id", affordable=answers.cast(pl.Int64)
     )
