@@ -1,8 +1,12 @@
 """``judgebatch verify``: is everything as it was written."""
 
+from collections.abc import Iterator
+
 from judgebatch.cli.findings import tell
 from judgebatch.cli.opening import WarehouseOption, chosen_warehouse
 from judgebatch.cli.options import SETTINGS_FILE, JsonOption, SettingsOption
+from judgebatch.judging.journal import damaged_lines
+from judgebatch.warehouse import Finding, Warehouse
 from judgebatch.warehouse import verify as verify_warehouse
 
 
@@ -24,8 +28,20 @@ def verify(
         judgebatch verify --warehouse corpus/warehouse --json
     """
     found = chosen_warehouse(settings, warehouse)
-    findings = verify_warehouse(found)
+    findings = [*verify_warehouse(found), *_journal(found)]
     runs = len(found.run_numbers())
     whole = f"All {runs:,} runs" if runs != 1 else "The only run"
     sound = f"{whole} of {found.path} {'is' if runs == 1 else 'are'} sound."
     tell(found, findings, sound, as_json=as_json)
+
+
+def _journal(warehouse: Warehouse) -> Iterator[Finding]:
+    """Yield the answers of attached judges that were changed after they were kept."""
+    path = warehouse.layout.journal
+    for line in damaged_lines(path):
+        yield Finding(
+            path.relative_to(warehouse.path).as_posix(),
+            f"line {line} is not what was written",
+            "Published rows do not depend on it. That answer is passed over, and where it is "
+            "still wanted the judge is asked again. Restore the file from a backup.",
+        )

@@ -106,6 +106,22 @@ class Journal:
         self._file.close()
 
 
+def damaged_lines(path: Path) -> list[int]:
+    """Return the lines, from 1, that were changed after they were written.
+
+    A line that a kill cut short is none: of such a document the outermost brace is still open.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    return [
+        number
+        for number, line in enumerate(lines, start=1)
+        if line and _entry(line) is None and line.count(b"{") == line.count(b"}") > 0
+    ]
+
+
 def _line(entry: Mapping[str, Any]) -> bytes:
     document = orjson.dumps(entry)
     return b"%08x %s\n" % (zlib.crc32(document), document)

@@ -122,6 +122,11 @@ def temporary_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{_host()}-{os.getpid()}-{secrets.token_hex(4)}")
 
 
+def is_temporary(path: Path) -> bool:
+    """Return whether a name is one that :func:`temporary_beside` gave."""
+    return _TEMPORARY.search(path.name) is not None
+
+
 def abandoned(folder: Path) -> list[Path]:
     """Return the temporary files in a folder whose process, on this machine, is dead."""
     found = []

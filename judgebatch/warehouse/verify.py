@@ -18,6 +18,7 @@ from judgebatch.warehouse.publishing import stale_views
 from judgebatch.warehouse.runlog import committed_numbers, read_manifest
 from judgebatch.warehouse.settings_store import settings_findings
 from judgebatch.warehouse.store import Warehouse
+from judgebatch.warehouse.surroundings import lost_runs, surroundings_findings
 from judgebatch.warehouse.table_files import table_findings
 
 _RESTORE = "Restore it from a backup"
@@ -49,6 +50,7 @@ def verify(warehouse: Warehouse) -> list[Finding]:
         findings += identity_findings(warehouse)
     findings += law_findings(manifests)
     findings += settings_findings(layout, manifests)
+    findings += surroundings_findings(layout)
     findings += _views(warehouse, numbers)
     return findings
 
@@ -56,7 +58,10 @@ def verify(warehouse: Warehouse) -> list[Finding]:
 def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
     """Check the views, unless a run is at work that will make them anew."""
     layout = warehouse.layout
-    if not numbers or FileLock.is_held(layout.lock) or committed_numbers(layout) != numbers:
+    if FileLock.is_held(layout.lock) or committed_numbers(layout) != numbers:
+        return
+    yield from lost_runs(layout, max(numbers, default=0))
+    if not numbers:
         return
     try:
         stale = stale_views(warehouse)

@@ -12,6 +12,7 @@ import pytest
 
 from judgebatch.errors import InputError, WarehouseConflictError
 from judgebatch.judging import CallableJudge, Journal, ask
+from judgebatch.judging.journal import damaged_lines
 from tests.judging.made import AS_OF, REDUCER, pairs, passes
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +115,7 @@ import os, signal, sys
 from pathlib import Path
 import polars as pl
 from judgebatch.judging import CallableJudge, Journal, ask
+from judgebatch.judging.journal import damaged_lines
 from tests.judging.made import AS_OF, REDUCER, pairs, passes
 
 log = Path(sys.argv[2])
@@ -153,3 +155,18 @@ def test_a_run_killed_between_call_and_commit_does_not_call_again(tmp_path: Path
     assert again.calls == 0
     assert rows.height == 5
     assert rows["cost_nano_usd"].sum() == 5 * 500_000_000
+
+
+def test_a_changed_line_is_told_from_one_that_a_kill_cut_short(tmp_path: Path):
+    path = tmp_path / "j"
+    run(path, passes, "a", "b")
+    whole = path.read_bytes()
+    assert damaged_lines(path) == []
+    assert damaged_lines(tmp_path / "none") == []
+    first = whole.index(b"\n") + 1
+    for end in range(first, len(whole)):
+        path.write_bytes(whole[:end])
+        assert damaged_lines(path) == []
+    at = whole.index(b'"') + 2
+    path.write_bytes(whole[:at] + b"~" + whole[at + 1 :])
+    assert damaged_lines(path) == [1]

@@ -157,6 +157,9 @@ def test_damage_to_the_views_is_named_as_derived(
         "runs/0000003/manifest.json",
         "runs/7/manifest.json",
         "settings/mine.toml",
+        "notes.txt",
+        "views/mine.parquet",
+        "journal/mine.log",
     ],
 )
 def test_an_added_file_is_named(damaged: Warehouse, inside: str) -> None:
@@ -184,6 +187,46 @@ def test_a_run_of_another_warehouse_is_named(damaged: Warehouse, tmp_path: Path)
     shutil.copytree(other.layout.run(1), damaged.layout.run(1))
     whats = {finding.what for finding in verify(damaged)}
     assert "was built on another run 1 than the one that is here" in whats
+
+
+def test_swapped_manifests_are_named(damaged: Warehouse) -> None:
+    one, two = (damaged.layout.manifest(number) for number in (1, 2))
+    one.rename(one.with_name("aside"))
+    two.rename(one)
+    one.with_name("aside").rename(two)
+    named = {finding.where for finding in verify(damaged)}
+    assert {f"runs/00000{number}/manifest.json" for number in (1, 2)} <= named
+
+
+def test_swapped_runs_are_named(damaged: Warehouse) -> None:
+    one, two = (damaged.layout.run(number) for number in (1, 2))
+    one.rename(damaged.path / "aside")
+    two.rename(one)
+    (damaged.path / "aside").rename(two)
+    named = {finding.where for finding in verify(damaged)}
+    assert {f"runs/00000{number}/manifest.json" for number in (1, 2)} <= named
+
+
+def test_a_newest_run_that_is_gone_is_named(damaged: Warehouse) -> None:
+    shutil.rmtree(damaged.layout.run(NIGHTS))
+    findings = {finding.where: finding.meaning for finding in verify(damaged)}
+    assert "its rows are in no other run" in findings[f"runs/00000{NIGHTS}"]
+
+
+@pytest.mark.parametrize("name", [".lock", ".staging", "journal"])
+@pytest.mark.parametrize("kind", ["other", "link"])
+def test_what_is_not_of_its_kind_is_named(damaged: Warehouse, name: str, kind: str) -> None:
+    path = damaged.path / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    if kind == "link":
+        path.symlink_to(damaged.layout.views)
+    elif name == ".lock":
+        path.mkdir()
+    else:
+        path.write_text("mine")
+    assert name in {finding.where for finding in verify(damaged)}
 
 
 @pytest.mark.parametrize("number", [1, 2])
