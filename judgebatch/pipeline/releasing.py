@@ -20,6 +20,7 @@ from judgebatch.errors import UsageError
 from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
 from judgebatch.grading.clock import Clock
 from judgebatch.inputs import InputKind
+from judgebatch.pipeline.checkpoint import check_files
 from judgebatch.pipeline.derived_identities import content_of
 from judgebatch.pipeline.ingest import STAGED
 from judgebatch.pipeline.recurating import without_kind
@@ -89,6 +90,8 @@ def release_rows(
         The condition is none, or names only rows that cannot be released.
     WarehouseConflictError
         Somebody else writes the warehouse.
+    WarehouseDamagedError
+        The checkpoint, which the next run starts from, is damaged.
     """
     log = warehouse.runs()
     selected = _selected(warehouse, where)
@@ -106,6 +109,7 @@ def release_rows(
     if dry_run or new.is_empty():
         return done
     with warehouse.begin(RunKind.RELEASE, as_of, log) as staging:
+        check_files(warehouse, staging.parent)
         clock = Clock(staging.number, as_of, None)
         stamped = released.with_columns(
             *clock.stamp(), shard=warehouse.shard_of(released["tenant_id"].fill_null(""))
