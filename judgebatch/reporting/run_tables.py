@@ -1,0 +1,37 @@
+"""The published tables of one run, read where they lie: in a staging folder or committed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from judgebatch.contracts.table import Table, empty, schema_of
+from judgebatch.warehouse.layout import table_folder
+
+NANO = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class RunTables:
+    """One run's folder; a table that the run did not write has no rows."""
+
+    folder: Path
+
+    def scan(self, table: type[Table]) -> pl.LazyFrame:
+        """Return a table; columns that an older version of its contract lacks are null."""
+        files = sorted((self.folder / table_folder(table)).glob("*.parquet"))
+        if not files:
+            return empty(table).lazy()
+        found = pl.scan_parquet(files, hive_partitioning=False)
+        known = found.collect_schema().names()
+        schema = schema_of(table)
+        return found.with_columns(
+            pl.lit(None, dtype=dtype).alias(name)
+            for name, dtype in schema.items()
+            if name not in known
+        ).select(schema.names())
+
+
+def nano(column: str = "cost_usd") -> pl.Expr:
+    """Return USD as integer nano-dollars, which add up to the same in any order."""
+    return (pl.col(column) * NANO).round().cast(pl.Int64)
