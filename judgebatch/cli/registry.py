@@ -39,6 +39,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("rescore", "rescore:rescore", "See what another jury makes of judgments.", _RULES),
     Entry("history", "history:history", "List the runs.", _LOOK),
     Entry("show", "show:show", "Show what one run did.", _LOOK),
+    Entry("report", "report:report", "Write a run's report as one HTML file.", _LOOK),
     Entry("sql", "sql:sql", "Query the published tables with SQL.", _LOOK),
     Entry("export", "export:export", "Copy one tenant's tables, or every view.", _LOOK),
     Entry("verify", "verify:verify", "Check that nothing published has changed.", _KEEP),

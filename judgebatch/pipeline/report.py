@@ -83,7 +83,10 @@ def conservation(
 
 
 def summary(
-    shards: list[ShardGraded], ingested: list[Ingested], asked: Counts | None
+    shards: list[ShardGraded],
+    ingested: list[Ingested],
+    asked: Counts | None,
+    warnings: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the counts that the manifest keeps and the command line prints."""
     rows = Counter[str]()
@@ -102,4 +105,5 @@ def summary(
         # equal runs have equal manifests.
         "judge": None if asked is None else _judged(asked),
         "fit_failed": sum(one.fit_failed for one in shards),
+        "warnings": list(warnings),
     }

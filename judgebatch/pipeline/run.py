@@ -16,8 +16,10 @@ from judgebatch.contracts.promotions import PromotionPairs
 from judgebatch.contracts.table import Table, empty
 from judgebatch.errors import InputError
 from judgebatch.grading.clock import Clock
+from judgebatch.inputs import InputKind
 from judgebatch.judging import Counts
 from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
+from judgebatch.pipeline.html_report import stage_report
 from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest
 from judgebatch.pipeline.judge import Attached, JudgeAtWork, attached_judge
 from judgebatch.pipeline.mapping import Mapper, in_process
@@ -44,6 +46,7 @@ from judgebatch.pipeline.shard import (
     wanted_in_shard,
 )
 from judgebatch.pipeline.spares import keep_spares
+from judgebatch.pipeline.warnings import run_warnings
 from judgebatch.reporting.metrics import metrics_text, write_metrics
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import RunKind
@@ -180,7 +183,8 @@ def run(
         shards = sorted(graded, key=lambda one: one.shard)
         if strict:
             _refuse_quarantined(shards, ingested)
-        counts = {**summary(shards, ingested, asked), "released": released}
+        warnings = run_warnings(opened.settings, opened.inputs.changed, shards, asked, clock)
+        counts = {**summary(shards, ingested, asked, warnings), "released": released}
         manifest = _commit(opened, staging, shards, ingested, counts, progress)
         _publish(opened, manifest, started)
     return RunReport(
@@ -188,7 +192,7 @@ def run(
         published=True,
         run=manifest.number,
         summary=manifest.summary,
-        warnings=_warnings(opened, shards, asked),
+        warnings=warnings,
     )
 
 
@@ -299,21 +303,22 @@ def _commit(
             staging.link_from_parent(relative)
     keep_spares(staging)
     text = opened.settings.effective_text()
-    manifest = staging.commit(
-        RunFacts(
-            settings=opened.warehouse.store_text(text, "toml"),
-            texts={
-                name: opened.warehouse.store_text(policy, "json")
-                for name, policy in sorted(opened.plan.texts.items())
-            },
-            inputs=tuple(
-                as_consumed(one, read.digest, read.rows)
-                for one, read in zip(opened.inputs.new, ingested, strict=True)
-            ),
-            conservation=conservation(shards, ingested),
-            summary=counts,
-        )
+    facts = RunFacts(
+        settings=opened.warehouse.store_text(text, "toml"),
+        texts={
+            name: opened.warehouse.store_text(policy, "json")
+            for name, policy in sorted(opened.plan.texts.items())
+        },
+        inputs=tuple(
+            as_consumed(one, read.digest, read.rows)
+            for one, read in zip(opened.inputs.new, ingested, strict=True)
+        ),
+        conservation=conservation(shards, ingested),
+        summary=counts,
     )
+    if opened.settings.writes_report:
+        stage_report(staging, opened.warehouse, opened.log, facts, opened.settings)
+    manifest = staging.commit(facts)
     progress("commit", 1, 1)
     return manifest
 
@@ -340,50 +345,11 @@ def _write_metrics(textfile: Path, manifest: Manifest, seconds: float) -> None:
             waiting={
                 "episodes": sum(counts["waiting"].values()),
                 "comparisons": manifest.conservation["comparisons"].waiting_after,
+                "answers": manifest.conservation["answers"].waiting_after,
             },
-            rows_read=counts["rows_read"],
+            rows_read={kind.value: 0 for kind in InputKind} | counts["rows_read"],
+            judge=counts["judge"] or {},
             duration_seconds=seconds,
             succeeded_at=datetime.now(UTC),
         ),
     )
-
-
-def _warnings(opened: Opened, shards: list[ShardGraded], asked: Counts | None) -> tuple[str, ...]:
-    warnings = [
-        f"{name} changed since an earlier run read it and was read again; rows that run knew "
-        "count as already known."
-        for name in opened.inputs.changed
-    ]
-    failed = sum(one.fit_failed for one in shards)
-    if failed:
-        warnings.append(
-            f"{failed} groups did not converge and stay in Grading (fit_failed); "
-            "`judgebatch doctor` names them."
-        )
-    if asked is not None:
-        warnings += _judge_warnings(asked)
-    return tuple(warnings)
-
-
-def _judge_warnings(asked: Counts) -> list[str]:
-    """Return what went wrong with an attached judge: what it decides is decided for good."""
-    warnings = []
-    failures = asked.raised + asked.short + asked.twice + asked.malformed
-    if failures:
-        warnings.append(
-            f"the judge failed on {failures} of the pairs that it was asked about (raised "
-            f"{asked.raised}, no answer {asked.short}, answered twice {asked.twice}, malformed "
-            f"{asked.malformed}); they count as errors of the instrument, and their groups are "
-            "decided. The messages stand in audit/interpretation_judges."
-        )
-    if asked.abandoned:
-        warnings.append(
-            "the judge said nothing about several pairs in a row, so it was asked about no more "
-            f"for promotions; {asked.abandoned} undecided ones go on in the next run."
-        )
-    if asked.unseated:
-        warnings.append(
-            f"{asked.unseated} judgments found no seat in the jury: give the seat the judge's own "
-            "name, or let the judge name its judgments."
-        )
-    return warnings

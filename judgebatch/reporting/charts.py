@@ -16,7 +16,7 @@ import vl_convert
 WIDTH = 340
 """Of the plot area, in units that are a pixel on a phone and more on a wider screen."""
 _INK, _FAINT, _GRID = "#010101", "#020202", "#030303"
-SERIES = tuple(f"#0101{at:02x}" for at in range(8))
+SERIES = tuple(f"#0102{at:02x}" for at in range(8))
 """Placeholders of the page's series colours."""
 _VARIABLES = {_INK: "--ink", _FAINT: "--faint", _GRID: "--grid"} | {
     colour: f"--series-{at}" for at, colour in enumerate(SERIES)
@@ -97,7 +97,7 @@ def _by_variable(found: re.Match[str]) -> str:
 
 
 def _data(rows: Sequence[Mapping[str, Any]]) -> Any:
-    return alt.Data(values=list(rows))
+    return alt.InlineData(values=list(rows))
 
 
 def stacked(
@@ -112,10 +112,11 @@ def stacked(
     colours
         The number of each series' colour, in the order in which they are stacked.
     """
+    places = max(len({row["at"] for row in rows}), 1)
     scale = alt.Scale(domain=list(colours), range=[SERIES[at] for at in colours.values()])
     return (
         alt.Chart(_data(rows))
-        .mark_bar()
+        .mark_bar(size=min(36, 0.8 * WIDTH / places))
         .encode(
             x=alt.X("at:O", sort=None, axis=alt.Axis(title=x_title, labelAngle=-60)),
             y=alt.Y("count:Q", axis=alt.Axis(title=y_title, tickMinStep=1, format=",d")),

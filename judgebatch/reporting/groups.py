@@ -21,6 +21,8 @@ from judgebatch.reporting.texts import (
 from judgebatch.vocabulary import CloseReason, ScoreKind
 
 MOST = 20
+_WORTH_DRAWING = 4
+"""Fewer bars are as quickly read in the table."""
 _GROUPS = 3
 """Groups whose strengths are drawn."""
 _MEMBERS = 10
@@ -132,6 +134,15 @@ def _sizes(found: pl.DataFrame) -> str:
         for rank, reason in enumerate(reason.value for reason in CloseReason)
         if (number := counts[at, reason]) or any(counts[at, one.value] for one in CloseReason)
     ]
+    cells = [
+        [labels[at], *(count(counts[at, reason.value]) for reason in CloseReason)]
+        for at in range(len(labels))
+        if any(counts[at, reason.value] for reason in CloseReason)
+    ]
+    titles = ["members", *(f"by {reason.value}" for reason in CloseReason)]
+    listed = table("size-list", "Groups by size", titles, cells)
+    if len(cells) < _WORTH_DRAWING:
+        return listed
     colours = {CloseReason.QUORUM.value: 1, CloseReason.TIMEOUT.value: 3}
     chart = charts.drawn(
         charts.stacked(rows, colours, "members", "groups"),
@@ -139,13 +150,7 @@ def _sizes(found: pl.DataFrame) -> str:
         "Sizes of the groups",
         "Groups by how many members they had and by what closed them; numbers in the table.",
     )
-    cells = [
-        [labels[at], *(count(counts[at, reason.value]) for reason in CloseReason)]
-        for at in range(len(labels))
-        if any(counts[at, reason.value] for reason in CloseReason)
-    ]
-    titles = ["members", *(f"by {reason.value}" for reason in CloseReason)]
-    return chart + table("size-list", "Groups by size", titles, cells)
+    return chart + listed
 
 
 def _bin_name(low: int, high: int) -> str:

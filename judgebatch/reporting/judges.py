@@ -26,6 +26,8 @@ from judgebatch.strengths import relative_interval
 from judgebatch.vocabulary import USABLE_OUTCOMES, JudgeAnswer, Outcome, Reading, ReadingSupport
 
 MOST = 15
+_WORTH_DRAWING = 3
+"""Fewer points are as quickly read in the table."""
 _VOTES = ("first", "second", "ties", "undecided")
 _USABLE = [outcome.value for outcome in USABLE_OUTCOMES]
 
@@ -46,10 +48,13 @@ def judges(subject: Subject) -> str:
         counted.setdefault((judge_id, judge), {})[answer] = answers
     whole = {key: counts for key, counts in counted.items() if not key[1]}
     seated = {key: counts for key, counts in counted.items() if key[1]}
-    parts = [
+    told = (
         "<p>Rates are over the answers read in this run, over all tenants, with 95 % Wilson "
         "intervals. A few answers tell little: look at the interval before the rate. The views "
-        "judge_reliability, position_bias and judge_agreement have them over all runs.</p>",
+        "judge_reliability, position_bias and judge_agreement have them over all runs.</p>"
+    )
+    parts = [
+        told,
         _answers("judges", "Verdicts as wholes, by judge_id", whole),
         _chart(whole, seated),
         _measures(subject, sorted(judge_id for judge_id, _ in whole)),
@@ -92,6 +97,8 @@ def _chart(
     whole: Mapping[tuple[str, str], dict[str, int]],
     seated: Mapping[tuple[str, str], dict[str, int]],
 ) -> str:
+    if len(whole) + len(seated) < _WORTH_DRAWING:
+        return ""
     points = []
     for panel, counted in (("verdicts as wholes", whole), ("judges in juries", seated)):
         for rank, key in enumerate(_largest(counted)[:MOST], start=1):
@@ -123,9 +130,9 @@ def _measures(subject: Subject, judge_ids: list[str]) -> str:
         rows.append(
             [
                 shown(judge_id) if judge_id else "(not named)",
-                f"{count(left)} : {count(right)} over {count(pairs)}",
+                f"{count(left)} : {count(right)} over {count(pairs)}" if pairs else "none",
                 percent_with_interval(left, left + right),
-                f"{number(alpha)} over {count(units)}",
+                f"{number(alpha)} over {count(units)}" if units else NOTHING,
                 percent_with_interval(disagreements, compared),
                 money(round(spent / usable), 4) if usable else NOTHING,
             ]

@@ -10,6 +10,9 @@ from judgebatch.vocabulary import QuarantineReason, ScoreKind, UngradedReason
 from judgebatch.warehouse.durable import replace, sweep_abandoned, writing
 from judgebatch.warehouse.failpoints import failpoint
 
+JUDGE_OUTCOMES = ("answered", "raised", "short", "twice", "malformed", "unasked", "unseated")
+"""What can come of asking a judge, as the summary of a run counts it."""
+
 
 def metrics_text(
     *,
@@ -20,6 +23,7 @@ def metrics_text(
     quarantined: Mapping[str, int],
     waiting: Mapping[str, int],
     rows_read: Mapping[str, int],
+    judge: Mapping[str, int],
     duration_seconds: float,
     succeeded_at: datetime,
 ) -> bytes:
@@ -39,6 +43,8 @@ def metrics_text(
         What waits after the run, by what waits: episodes, comparisons.
     rows_read
         Rows read by input table.
+    judge
+        What came of asking an attached judge; nothing without one.
     duration_seconds
         How long the run took, by the wall clock.
     succeeded_at
@@ -86,6 +92,12 @@ def metrics_text(
     )
     series("waiting_rows", "What waits after the run.", "input", waiting)
     series("read_rows", "Rows read in the run.", "input", rows_read)
+    series(
+        "judge_pairs",
+        "Pairs that an attached judge was asked about in the run, by what came of it.",
+        "outcome",
+        {**dict.fromkeys(JUDGE_OUTCOMES, 0), **judge},
+    )
     return generate_latest(registry)
 
 

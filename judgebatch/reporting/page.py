@@ -6,7 +6,9 @@ from importlib.resources import files
 
 from judgebatch.reporting import decisions, groups, judges, outcomes, readings
 from judgebatch.reporting.subject import Subject
-from judgebatch.reporting.texts import count, counted, percent
+from judgebatch.reporting.texts import NOTHING, count, counted, percent, shown
+
+_LONGEST_WARNING = 1_000
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Subject], str]], ...] = (
     ("outcomes", "Graded and not graded", outcomes.outcomes),
@@ -80,7 +82,9 @@ def _warnings(subject: Subject) -> str:
     warnings = subject.facts.summary.get("warnings") or []
     if not warnings:
         return ""
-    items = "".join(f"<li>{escape(str(warning))}</li>" for warning in warnings)
+    items = "".join(
+        f"<li>{escape(shown(str(warning), _LONGEST_WARNING))}</li>" for warning in warnings
+    )
     return f'<aside class="warnings"><h2>Warnings</h2><ul>{items}</ul></aside>'
 
 
@@ -91,6 +95,6 @@ def _footer(subject: Subject) -> str:
     under = f" Settings {settings[:12]}." if settings else ""
     return (
         f"<p>{counted(len(inputs), 'input file')} with {counted(rows, 'row')} read.{under} "
-        "Null and nothing are written –. Made by judgebatch; "
+        f"{NOTHING} stands where there is nothing. Made by judgebatch; "
         "every figure can be asked for with <code>judgebatch sql</code>.</p>"
     )

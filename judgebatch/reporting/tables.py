@@ -45,7 +45,9 @@ def table(
     )
     words = [key for key, title in zip(keys, columns, strict=True) if title in texts or key == "c0"]
     numbers = [key for key in keys if key not in words]
-    made = GT(frame, id=name).cols_label(dict(zip(keys, columns, strict=True)))
+    made = GT(frame, id=name).cols_label(
+        {key: _breakable(title) for key, title in zip(keys, columns, strict=True)}
+    )
     made = made.cols_align("left", columns=words)
     if numbers:
         made = made.cols_align("right", columns=numbers)
@@ -54,3 +56,8 @@ def table(
     if total is not None and total > len(rows):
         more = f"<p class='more'>The first {len(rows):,} of {total:,} {escape(what)}.</p>"
     return f"<figure><figcaption>{escape(caption)}</figcaption>{html}</figure>{more}"
+
+
+def _breakable(title: str) -> str:
+    """Return a title that can be broken after an underscore, where a column is narrow."""
+    return title.replace("_", "_\u200b")

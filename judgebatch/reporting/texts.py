@@ -5,7 +5,7 @@ from html import escape
 
 from judgebatch.strengths import relative_interval
 
-NOTHING = "–"
+NOTHING = "\u2013"
 _LONGEST = 60
 _UNSHOWABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 """Characters that do not show, or that turn the text around them."""

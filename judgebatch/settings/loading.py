@@ -52,6 +52,24 @@ def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> Setti
     return resolve_settings(file, source)
 
 
+def stored_settings(text: str) -> Settings:
+    """Return the settings that a warehouse keeps; they have no paths of any machine.
+
+    Raises
+    ------
+    SettingsError
+        The text is not what :meth:`Settings.effective_text` gives.
+    """
+    source = Path("the stored settings")
+    try:
+        file = SettingsFile.model_validate(_inherit(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"The stored settings are not TOML: {error}.") from None
+    except ValidationError as error:
+        raise SettingsError(_message(error, source, {})) from None
+    return resolve_settings(file, source)
+
+
 def _parse(source: Path) -> dict[str, Any]:
     try:
         text = source.read_bytes().decode()

@@ -103,6 +103,8 @@ class Settings:
     promotion: PromotionTable | None
     judge: JudgeTable | None
     metrics_textfile: Path | None
+    writes_report: bool = True
+    """Whether a run leaves its report beside its tables."""
 
     @property
     def policies_folder(self) -> Path:
@@ -168,6 +170,7 @@ def resolve_settings(file: SettingsFile, source: Path) -> Settings:
         promotion=file.promotion,
         judge=file.judge,
         metrics_textfile=None if textfile is None else resolve(root, textfile),
+        writes_report=file.report.write,
     )
 
 

@@ -21,6 +21,7 @@ from judgebatch.settings.values import (
     PositiveDuration,
     Text,
     Window,
+    flag,
     token,
     whole,
 )
@@ -246,6 +247,12 @@ class MetricsTable(Strict):
     textfile: PathText | None = None
 
 
+class ReportTable(Strict):
+    """``[report]``."""
+
+    write: Annotated[bool, BeforeValidator(flag)] = True
+
+
 class SettingsFile(Strict):
     """The whole file."""
 
@@ -260,3 +267,4 @@ class SettingsFile(Strict):
     promotion: PromotionTable | None = None
     judge: JudgeTable | None = None
     metrics: MetricsTable = MetricsTable()
+    report: ReportTable = ReportTable()

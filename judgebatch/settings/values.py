@@ -115,6 +115,15 @@ def usd_text(nano: int) -> str:
     return f"{nano // NANO_PER_USD}.{nano % NANO_PER_USD:09d}"
 
 
+def flag(value: object) -> bool:
+    """Return ``value`` as a Boolean: true or false, also as a text of the environment."""
+    if isinstance(value, str) and value in {"true", "false"}:
+        return value == "true"
+    if not isinstance(value, bool):
+        raise NotAllowedError("expected true or false")
+    return value
+
+
 def whole(value: object, *, minimum: int, even: bool = False) -> int:
     """Return a whole number of at least ``minimum``."""
     expected = f"expected {'an even' if even else 'a whole'} number, {minimum} or more"

@@ -116,8 +116,10 @@ def settings_text(
     defaults: dict[str, Any] | None = None,
     unknown_tenants: str = "quarantine",
     extra: str = "",
+    *,
+    report: bool = False,
 ) -> str:
-    """Return a settings file."""
+    """Return a settings file; drawing reports takes longer than most nights here."""
     tables = {"defaults": defaults or {}}
     tables |= {f"tenants.{_toml(name)}": values for name, values in tenants.items()}
     body = "".join(
@@ -126,7 +128,7 @@ def settings_text(
     )
     head = f'warehouse = "warehouse"\nunknown_tenants = "{unknown_tenants}"\n'
     inputs = '[inputs.episodes]\npath = "episodes"\n[inputs.verdicts]\npath = "verdicts"\n'
-    return head + extra + inputs + body
+    return head + extra + inputs + body + f"[report]\nwrite = {_toml(report)}\n"
 
 
 @dataclass

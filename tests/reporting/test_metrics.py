@@ -16,6 +16,7 @@ NIGHT: dict[str, Any] = {
     "quarantined": {"bad_row": 2},
     "waiting": {"episodes": 5, "comparisons": 6},
     "rows_read": {"episodes": 22, "verdicts": 40},
+    "judge": {"answered": 9, "raised": 1},
     "duration_seconds": 12.5,
     "succeeded_at": datetime(2026, 3, 1, 3, 1, tzinfo=UTC),
 }
@@ -37,6 +38,8 @@ def test_graded_and_ungraded_by_reason_are_series_of_their_own() -> None:
     assert found["judgebatch_quarantined_rows", ("bad_row",)] == 2
     assert found["judgebatch_waiting_rows", ("comparisons",)] == 6
     assert found["judgebatch_read_rows", ("verdicts",)] == 40
+    assert found["judgebatch_judge_pairs", ("answered",)] == 9
+    assert found["judgebatch_judge_pairs", ("malformed",)] == 0
     assert found["judgebatch_last_run", ()] == 7
     assert found["judgebatch_run_duration_seconds", ()] == 12.5
     moment = datetime(2026, 3, 1, 3, 1, tzinfo=UTC).timestamp()
@@ -57,7 +60,7 @@ def test_every_kind_and_reason_has_a_series_also_at_zero() -> None:
 def test_no_label_can_name_a_tenant() -> None:
     families = text_string_to_metric_families(metrics_text(**NIGHT).decode())
     labels = {label for family in families for sample in family.samples for label in sample.labels}
-    assert labels == {"score_kind", "reason", "input"}
+    assert labels == {"score_kind", "reason", "input", "outcome"}
 
 
 def test_an_unknown_reason_is_refused() -> None:

@@ -118,6 +118,7 @@ def night_metrics(manifest: Manifest) -> bytes:
         quarantined={},
         waiting={"episodes": 2},
         rows_read={"episodes": 1},
+        judge={},
         duration_seconds=1.5,
         succeeded_at=manifest.as_of,
     )
