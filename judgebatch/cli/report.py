@@ -1,6 +1,5 @@
 """``judgebatch report``: the HTML report of a run."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +11,6 @@ from judgebatch.cli.options import SETTINGS_FILE, SettingsOption
 from judgebatch.errors import UsageError
 from judgebatch.pipeline.html_report import report_of
 
-STANDARD_OUTPUT = "-"
-
 
 def report(
     *,
@@ -22,11 +19,11 @@ def report(
         typer.Option("--run", help="The run's number; the newest by default.", metavar="N"),
     ] = None,
     output: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Where it is written, - for standard output; run-N.html by default.",
+            help="Where it is written; run-N.html by default.",
             metavar="FILE",
         ),
     ] = None,
@@ -51,10 +48,7 @@ def report(
         there = f"there are runs 1 to {newest}" if newest else "there are no runs yet"
         raise UsageError(f"{found.path} has no run {number}: {there}.")
     html = report_of(found, number)
-    if output == STANDARD_OUTPUT:
-        sys.stdout.buffer.write(html)
-        return
-    target = Path(output or f"run-{number}.html")
+    target = output or Path(f"run-{number}.html")
     try:
         target.write_bytes(html)
     except OSError as error:

@@ -43,7 +43,7 @@ def overlay(
             continue
         steps = name.removeprefix(PREFIX).split(_STEP)
         if steps[0].lower() not in top:
-            if get_close_matches(steps[0].lower(), top, n=1, cutoff=0.8):
+            if get_close_matches(steps[0].lower(), top, n=1, cutoff=0.85):
                 hint = did_you_mean(steps[0].lower(), top)
                 raise SettingsError(
                     f"The environment variable {name} names no setting{hint}. "

@@ -72,7 +72,7 @@ SELECT
     {by},
     CAST(sum({weight}) AS BIGINT) AS units,
     CAST(sum({weight} * ({raters})) AS BIGINT) AS answers,
-    1 - {observed} / nullif({expected}, 0) AS alpha
+    1 - {observed} / nullif({expected}, 0) AS krippendorff_alpha
 FROM {units}
 WHERE {raters} > 1
 GROUP BY {by}

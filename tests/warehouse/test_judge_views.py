@@ -107,7 +107,7 @@ def test_agreement_is_krippendorffs_alpha(warehouse: Warehouse) -> None:
     expected = krippendorff.alpha(
         value_counts=np.repeat(counts, times, axis=0), level_of_measurement="nominal"
     )
-    (found,) = ask(warehouse, "SELECT units, answers, alpha FROM judge_agreement")
+    (found,) = ask(warehouse, "SELECT units, answers, krippendorff_alpha FROM judge_agreement")
     assert found == (13, 32, pytest.approx(expected))
 
 
@@ -115,7 +115,7 @@ def test_judges_that_all_say_the_same_have_no_alpha(warehouse: Warehouse) -> Non
     row = {"tenant_id": "t", "judge_id": "j", "subject": "episode", "first": 2, "second": 0}
     row |= {"ties": 0, "undecided": 0, "verdicts": 9}
     commit(warehouse, (JudgeAgreement, made(JudgeAgreement, [row])))
-    assert ask(warehouse, "SELECT units, alpha FROM judge_agreement") == [(9, None)]
+    assert ask(warehouse, "SELECT units, krippendorff_alpha FROM judge_agreement") == [(9, None)]
 
 
 def test_judges_of_the_same_pair_agree_whichever_stands_left(warehouse: Warehouse) -> None:
@@ -135,7 +135,7 @@ def test_judges_of_the_same_pair_agree_whichever_stands_left(warehouse: Warehous
     expected = krippendorff.alpha(
         value_counts=np.array([[2, 0, 0], [1, 1, 0], [0, 0, 2]]), level_of_measurement="nominal"
     )
-    (found,) = ask(warehouse, "SELECT units, answers, alpha FROM agreement_on_pairs")
+    (found,) = ask(warehouse, "SELECT units, answers, krippendorff_alpha FROM agreement_on_pairs")
     assert found == (3, 6, pytest.approx(expected))
 
 
