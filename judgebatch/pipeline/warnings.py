@@ -91,6 +91,11 @@ def _judge_warnings(asked: Counts) -> list[str]:
             f"{asked.malformed}); they count as errors of the instrument, and their groups are "
             "decided. The messages stand in audit/interpretation_judges."
         )
+    if asked.abandoned:
+        warnings.append(
+            "the judge said nothing about several pairs in a row, so it was asked about no more "
+            f"for promotions; {asked.abandoned} undecided ones go on in the next run."
+        )
     if asked.unseated:
         warnings.append(
             f"{asked.unseated} judgments found no seat in the jury: give the seat the judge's own "

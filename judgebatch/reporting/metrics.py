@@ -96,7 +96,7 @@ def metrics_text(
         "judge_pairs",
         "Pairs that an attached judge was asked about in the run, by what came of it.",
         "outcome",
-        {**dict.fromkeys(JUDGE_OUTCOMES, 0), **judge},
+        {outcome: judge.get(outcome, 0) for outcome in JUDGE_OUTCOMES},
     )
     return generate_latest(registry)
 
