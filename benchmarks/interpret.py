@@ -4,9 +4,11 @@
 
 For documents of about 1, 3, 8 and 20 KB, of today's form and of the oldest one, and for documents
 of which a third is damaged: CPU seconds of `interpret_texts` as a multiple of those of
-`orjson.loads` over the same texts with the results dropped (goal: 4 times, limit: 6 times). Each
-figure is the least of several runs that take turns with the yardstick, so that other work on the
-machine disturbs it little.
+`orjson.loads` over the same texts with the results dropped (goal: 4 times, limit: 6 times).
+
+As many verdicts are read at once as `judgebatch interpret` reads at once, or as named. Each figure
+is the least of several runs that take turns with the yardstick: other work on the machine, which
+takes the processor's caches away, disturbs it less, but it does. Run it on an idle machine.
 """
 
 import sys
@@ -18,6 +20,7 @@ import numpy as np
 import orjson
 import polars as pl
 
+from judgebatch.pipeline.verdict_files import BATCH_BYTES, BATCH_ROWS
 from judgebatch.verdicts import interpret_texts
 
 REPEATS = 12
@@ -156,6 +159,13 @@ SHAPES = {"1 KB": (1, 12, 0), "3 KB": (3, 24, 1), "8 KB": (5, 60, 2), "20 KB": (
 FORMS = {"today": today, "oldest": oldest, "damaged": damaged}
 
 
+def at_once(make: Callable[..., dict[str, Any]], *shape: int) -> int:
+    """Return how many such verdicts a batch of `judgebatch interpret` holds."""
+    rng = np.random.default_rng(7)
+    sample = sum(len(orjson.dumps(make(rng, *shape))) for _ in range(100)) / 100
+    return min(BATCH_ROWS, int(BATCH_BYTES / sample) + 1)
+
+
 def least(*works: Callable[[], object]) -> list[float]:
     """Return the least CPU seconds of each work over runs that take turns."""
     best = [float("inf")] * len(works)
@@ -168,12 +178,13 @@ def least(*works: Callable[[], object]) -> list[float]:
 
 
 def main() -> None:
-    verdicts = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
-    print(f"{verdicts:,} verdicts each; microseconds of CPU per verdict")
-    print(f"{'form':8} {'size':>6} {'bytes':>7} {'orjson':>8} {'interpret':>10} {'ratio':>6}")
+    print("microseconds of CPU per verdict")
+    heads = f"{'form':8} {'size':>6} {'bytes':>7} {'at once':>8}"
+    print(f"{heads} {'orjson':>8} {'interpret':>10} {'ratio':>6}")
     for form, make in FORMS.items():
         for size, shape in SHAPES.items():
             rng = np.random.default_rng(7)
+            verdicts = int(sys.argv[1]) if len(sys.argv) > 1 else at_once(make, *shape)
             texts = [orjson.dumps(make(rng, *shape)).decode() for _ in range(verdicts)]
             column = pl.Series(texts)
 
@@ -184,7 +195,7 @@ def main() -> None:
             decoded, interpreted = least(decode, lambda column=column: interpret_texts(column))
             size_of = sum(map(len, texts)) // verdicts
             print(
-                f"{form:8} {size:>6} {size_of:>7,} {decoded / verdicts * 1e6:8.1f} "
+                f"{form:8} {size:>6} {size_of:>7,} {verdicts:>8,} {decoded / verdicts * 1e6:8.1f} "
                 f"{interpreted / verdicts * 1e6:10.1f} {interpreted / decoded:6.2f}"
             )
 

@@ -14,10 +14,10 @@ from judgebatch.errors import InputError, did_you_mean
 from judgebatch.imports.result_documents import VERDICT_MEMBERS, Held, held
 from judgebatch.vocabulary import QuarantineReason
 
-BATCH_ROWS = 4096
-BATCH_BYTES = 16 << 20
+BATCH_ROWS = 16_384
+BATCH_BYTES = 64 << 20
 """A batch has at most this many rows, and ends with the text that brings it to this size."""
-PART_BYTES = 32 << 20
+PART_BYTES = 64 << 20
 """Lines are cut into parts of about this size."""
 
 FLAGS = ("recorded_passed", "passed", "success")

@@ -41,7 +41,7 @@ from judgebatch.vocabulary import Reading, ReadingSupport, ReasonCode, Status
 
 CHUNK = 192
 """Verdicts whose decoded form is held at once: few enough to stay in a processor's cache."""
-CHUNK_BYTES = 1 << 18
+CHUNK_BYTES = 1 << 17
 """A chunk also ends with the text that brings it to this size."""
 
 _READING_OF = {
@@ -170,7 +170,7 @@ def _interpret(flat: Flat, rows: Index, unreadable: list[tuple[int, str]]) -> In
     tree = Tree(flat)
     judges, where = read_judges(flat, tree, defects)
     judged = read_judgments(flat, where, defects)
-    evidence = read_evidence(flat.evidence, defects)
+    evidence = read_evidence(flat.evidence, tree.size, defects)
     attempts = read_attempts(flat, tree, defects)
     aggregate = np.full(tree.size, -1, dtype=np.int64)
     aggregate[flat.aggregates] = np.arange(len(flat.aggregates))
@@ -272,14 +272,13 @@ def _error_codes(parts: Parts, said: Index) -> pl.Series:
         texts.scatter(root[named], "{" + code + ":1}")
     if wrapper.any():
         counts = parts.evidence.code_counts
-        node = parts.evidence.node[counts.block]
-        wrapping = np.zeros(tree.size, dtype=np.bool_)
-        wrapping[tree.roots[root[wrapper]]] = True
         terminal = counts.code.ne_missing(ReasonCode.ERRORS_PROPAGATED.value).to_numpy()
-        kept = np.flatnonzero(wrapping[node] & terminal & (counts.number > 0).to_numpy())
-        if len(kept):
-            joined = json_counts(
-                tree.row[node[kept]], counts.code.gather(kept), counts.number.gather(kept)
-            )
-            texts.scatter(joined["block"], joined["text"])
+        kept = np.flatnonzero(terminal & (counts.number > 0).to_numpy())
+        joined = json_counts(
+            counts.block[kept], counts.code.gather(kept), counts.number.gather(kept)
+        )
+        text = np.full(parts.evidence.columns.height + 1, -1)
+        text[joined["block"].to_numpy()] = np.arange(joined.height)
+        at = text[parts.evidence.block[tree.roots[root[wrapper]]]]  # -1, no block, takes the last
+        texts.scatter(root[wrapper][at >= 0], joined["text"].gather(at[at >= 0]))
     return texts

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from judgebatch.verdicts.blocks import CODE_COUNTS, EVIDENCE_KEYS, Evidence
 from judgebatch.verdicts.defects import Defects, Place, Rule, Section, order_of
 from judgebatch.verdicts.members import Index, Vocabulary
-from judgebatch.verdicts.records import CODE_COUNTS, EVIDENCE_KEYS, Evidence, owners
+from judgebatch.verdicts.records import owners
 from judgebatch.vocabulary import DefectKind, ErrorPolicy, NotApplicablePolicy
 
 BLOCK = "metadata.aggregation"
@@ -30,7 +31,7 @@ COLUMN_NAMES = {
 
 
 class CodeCounts(NamedTuple):
-    """Entries of ``errorCodeCounts``: the block of each, in its order."""
+    """Entries of ``errorCodeCounts``: the distinct block of each, in its order."""
 
     block: Index
     code: pl.Series
@@ -38,75 +39,84 @@ class CodeCounts(NamedTuple):
 
 
 class EvidenceRead(NamedTuple):
-    """Evidence blocks, one row each.
+    """Evidence blocks.
 
-    ``node`` holds the block, ``columns`` has one column per member; ``code_counts`` are the
-    readable entries of ``errorCodeCounts``. ``not_object`` are nodes whose block cannot be read.
+    ``block`` is the distinct block of each node (-1: none); ``columns`` have one row per distinct
+    block and one column per member; ``code_counts`` are the readable entries of
+    ``errorCodeCounts``. ``not_object`` are nodes whose block cannot be read.
     """
 
-    node: Index
-    columns: dict[str, pl.Series]
+    block: Index
+    columns: pl.DataFrame
     code_counts: CodeCounts
     not_object: Index
 
 
-def read_evidence(flat: Evidence, defects: Defects) -> EvidenceRead:
-    """Read all evidence blocks of a batch."""
-    node = np.array(flat.node, dtype=np.int64)
+def read_evidence(flat: Evidence, size: int, defects: Defects) -> EvidenceRead:
+    """Read all evidence blocks of a batch of ``size`` nodes."""
+    flat.seal()
+    block = np.full(size, -1, dtype=np.int64)
+    block[flat.node] = flat.block
     not_object = np.array(flat.not_object, dtype=np.int64)
-    order = order_of(Section.EVIDENCE)
-    defects.add(
-        _BLOCK_UNPARSEABLE,
-        Place.AGGREGATE,
-        not_object,
-        node=not_object,
-        order=np.full(len(not_object), order),
-    )
+    order = np.full(len(not_object), order_of(Section.EVIDENCE))
+    defects.add(_BLOCK_UNPARSEABLE, Place.AGGREGATE, not_object, node=not_object, order=order)
+    found = _Found(np.array(flat.node, dtype=np.int64), block[flat.node], defects)
     columns: dict[str, pl.Series] = {}
-    texts, counts = _read_code_counts(flat, node, defects)
     for step, key in enumerate(EVIDENCE_KEYS):
-        if key == CODE_COUNTS:
-            columns[COLUMN_NAMES[key]] = texts
-            continue
         rank = order_of(Section.EVIDENCE, index=step)
+        if key == CODE_COUNTS:
+            columns[COLUMN_NAMES[key]] = flat.counts.read().values
+            found.add(key, DefectKind.UNPARSEABLE, flat.counts_not_object, rank)
+            found.add_dropped(flat.dropped, rank)
+            continue
         column = flat.members[key].read()
         columns[COLUMN_NAMES[key]] = column.values
-        _add(key, DefectKind.UNPARSEABLE, node[column.wrong], rank, defects)
+        found.add(key, DefectKind.UNPARSEABLE, np.flatnonzero(column.wrong), rank)
         if key in _POLICIES:
             unknown = _POLICIES[key].codes(column.values) == Vocabulary.UNKNOWN
-            _add(key, DefectKind.UNKNOWN_VOCABULARY, node[unknown], rank, defects)
-    return EvidenceRead(node, columns, counts, not_object)
+            found.add(key, DefectKind.UNKNOWN_VOCABULARY, np.flatnonzero(unknown), rank)
+    of, _ = owners(flat.counted, flat.size)
+    counts = CodeCounts(of, flat.code.read().values, flat.count.read().values)
+    return EvidenceRead(block, pl.DataFrame(columns), counts, not_object)
 
 
-def _add(key: str, kind: DefectKind, node: Index, order: Index, defects: Defects) -> None:
-    note = {
-        DefectKind.UNPARSEABLE: f"the evidence's {key} has the wrong type or range",
-        DefectKind.UNKNOWN_VOCABULARY: f"the evidence's {key} is not a known one",
-    }[kind]
-    rule = Rule(f"{BLOCK}.{key}", kind, note)
-    defects.add(rule, Place.AGGREGATE, node, node=node, order=np.full(len(node), order))
+class _Found(NamedTuple):
+    """Takes what is wrong with distinct blocks to all the nodes that hold them."""
 
+    node: Index
+    block: Index
+    defects: Defects
 
-def _read_code_counts(
-    flat: Evidence, node: Index, defects: Defects
-) -> tuple[pl.Series, CodeCounts]:
-    """Return each block's counts as JSON text, null where it has none, and their entries."""
-    order = order_of(Section.EVIDENCE, index=EVIDENCE_KEYS.index(CODE_COUNTS))
-    wrong = node[flat.counts_not_object]
-    _add(CODE_COUNTS, DefectKind.UNPARSEABLE, wrong, order, defects)
-    if flat.dropped:
-        at = node[[block for block, _, _ in flat.dropped]]
-        defects.add(
+    def add(self, key: str, kind: DefectKind, blocks: Index | list[int], order: Index) -> None:
+        if not len(blocks):
+            return
+        rule = Rule(f"{BLOCK}.{key}", kind, f"the evidence's {key} {_NOTES[kind]}")
+        node = self.node[np.isin(self.block, blocks)]
+        self.defects.add(rule, Place.AGGREGATE, node, node=node, order=np.full(len(node), order))
+
+    def add_dropped(self, dropped: list[tuple[int, int, str]], order: Index) -> None:
+        if not dropped:
+            return
+        entries = pl.DataFrame(
+            dropped, schema={"block": pl.Int64, "place": pl.Int64, "code": pl.String}, orient="row"
+        )
+        held = pl.DataFrame({"block": self.block, "node": self.node})
+        hits = held.join(entries, on="block", how="inner")
+        node = hits["node"].to_numpy()
+        self.defects.add(
             _CODE_UNPARSEABLE,
             Place.AGGREGATE,
-            at,
-            node=at,
-            order=order + np.array([place for _, place, _ in flat.dropped]),
-            suffix=pl.Series([code for _, _, code in flat.dropped]),
+            node,
+            node=node,
+            order=order + hits["place"].to_numpy(),
+            suffix=hits["code"],
         )
-    block, _ = owners(flat.counted, flat.size)
-    counts = CodeCounts(block, flat.code.read().values, flat.count.read().values)
-    return flat.counts.read().values, counts
+
+
+_NOTES = {
+    DefectKind.UNPARSEABLE: "has the wrong type or range",
+    DefectKind.UNKNOWN_VOCABULARY: "is not a known one",
+}
 
 
 def json_counts(block: Index, code: pl.Series, count: pl.Series) -> pl.DataFrame:

@@ -7,11 +7,11 @@ whole columns. Nothing here recurses, so no nesting can exhaust the stack.
 
 from itertools import chain, repeat
 
+from judgebatch.verdicts.blocks import Evidence
 from judgebatch.verdicts.members import Json, Pools
 from judgebatch.verdicts.records import (
     Attempts,
     Decisions,
-    Evidence,
     Judgments,
     Nodes,
     Seats,

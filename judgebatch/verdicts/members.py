@@ -39,6 +39,11 @@ class Column(NamedTuple):
         return nulls(self.values) & ~self.wrong
 
 
+_MANY_TEXTS = 1 << 12
+"""Texts that are converted at once: few enough to be in a processor's cache still."""
+_MANY = 1 << 16
+"""Other members that are converted at once."""
+
 _NOWHERE = -1
 """The part of a span in which no object has the member."""
 
@@ -61,10 +66,7 @@ class Members:
 
 
 class Pool:
-    """All members of one type, read together chunk by chunk.
-
-    Decoded values live for one chunk only, and a chunk costs one conversion, not one per column.
-    """
+    """All members of one type, which are converted together: one conversion, not one per column."""
 
     def __init__(
         self,
@@ -87,6 +89,10 @@ class Pool:
         column = Members(self)
         self._columns.append(column)
         return column
+
+    def pending(self) -> int:
+        """Return how many members are pending."""
+        return sum(len(column.pending) for column in self._columns)
 
     def seal(self) -> None:
         """Read what is pending."""
@@ -144,6 +150,7 @@ class Pool:
 
     def read(self, columns: Sequence[Members]) -> Column:
         """Return columns of this pool, one after the other."""
+        self.seal()
         slices, wrong, size = [], [], 0
         for column in columns:
             for part, offset, length in column.spans:
@@ -180,9 +187,10 @@ class Pools:
         self._all = (self.text, self.number, self.count, self.position, self.long, self.truth)
 
     def seal(self) -> None:
-        """Read what is pending in all of them."""
+        """Read what is pending where it is much."""
         for pool in self._all:
-            pool.seal()
+            if pool.pending() >= (_MANY_TEXTS if pool is self.text else _MANY):
+                pool.seal()
 
 
 def read_all(columns: Iterable[Members]) -> Column:
@@ -192,7 +200,7 @@ def read_all(columns: Iterable[Members]) -> Column:
 
 
 _TEXTS = frozenset({str, NoneType})
-_NUMBERS = frozenset({float, NoneType})
+_NUMBERS = frozenset({float, int, NoneType})
 _INTEGERS = frozenset({int, NoneType})
 _TRUTHS = frozenset({bool, NoneType})
 

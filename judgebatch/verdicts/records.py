@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import orjson
 
 from judgebatch.verdicts.equality import same
-from judgebatch.verdicts.members import LONG_MAX, LONG_MIN, Index, Json, Mask, Pools, clamped
+from judgebatch.verdicts.members import Index, Json, Mask, Pools
 
 NOTHING: dict[str, Json] = {}
 """Stands for an object that is not there."""
@@ -122,7 +121,7 @@ class Judgments:
         self.label = pools.text.column()
         self.checks = CheckLists(pools)
         self.scaled: list[int] = []
-        """Judgments whose score is an object."""
+        """Judgments whose score is an object; as a number they have none."""
         self.scale_value = pools.number.column()
         self.scale_min = pools.number.column()
         self.scale_max = pools.number.column()
@@ -141,13 +140,15 @@ class Judgments:
         self.label.pending += [j.get("label") for j in found]
         self.checks.add(first, [j.get("checks") for j in found])
         scores = [j.get("score") for j in found]
-        self.score.pending += scores
         if dict in set(map(type, scores)):
-            held = [(at, s) for at, s in enumerate(scores, first) if type(s) is dict]
-            self.scaled += [at for at, _ in held]
-            self.scale_value.pending += [s.get("value") for _, s in held]
-            self.scale_min.pending += [s.get("min") for _, s in held]
-            self.scale_max.pending += [s.get("max") for _, s in held]
+            scaled = [at for at, score in enumerate(scores) if type(score) is dict]
+            held: list[Json] = [scores[at] for at in scaled]
+            self.scaled += [first + at for at in scaled]
+            self.scale_value.pending += [s.get("value") for s in held]
+            self.scale_min.pending += [s.get("min") for s in held]
+            self.scale_max.pending += [s.get("max") for s in held]
+            scores = [None if type(score) is dict else score for score in scores]
+        self.score.pending += scores
         metadata: list[Json] = [j.get("metadata") for j in found]
         if any(metadata):
             rosters = [
@@ -159,108 +160,6 @@ class Judgments:
             self.criteria.pending += [metadata[at].get("criteriaTotal") for at in rosters]
             self.constraints.pending += [metadata[at].get("constraintsTotal") for at in rosters]
         return metadata
-
-
-EVIDENCE_KEYS = (
-    "strategy",
-    "errorPolicy",
-    "notApplicablePolicy",
-    "inputCount",
-    "eligibleCount",
-    "explicitAbstainCount",
-    "notApplicableCount",
-    "errorCount",
-    "ignoredErrorCount",
-    "errorsTreatedAsAbstainCount",
-    "errorsTreatedAsFailCount",
-    "notApplicableTreatedAsFailCount",
-    "errorCodeCounts",
-    "passCount",
-    "failCount",
-    "threshold",
-    "bindingIndex",
-    "inputWeight",
-    "eligibleWeight",
-)
-"""The members of an evidence block, in the order in which they are written."""
-
-CODE_COUNTS = "errorCodeCounts"
-_TEXTS = frozenset({"strategy", "errorPolicy", "notApplicablePolicy"})
-_DECIMALS = frozenset({"threshold", "inputWeight", "eligibleWeight"})
-
-
-class Evidence:
-    """Blocks ``metadata.aggregation`` of aggregates."""
-
-    def __init__(self, pools: Pools) -> None:
-        self.node: list[int] = []
-        self.not_object: list[int] = []
-        """Nodes whose block is there, but is not an object."""
-        self.members = {
-            key: (
-                pools.text if key in _TEXTS else pools.number if key in _DECIMALS else pools.count
-            ).column()
-            for key in EVIDENCE_KEYS
-            if key != CODE_COUNTS
-        }
-        self.counts = pools.text.column()
-        """Error codes with their counts, as JSON text; null where they are no object."""
-        self.counts_not_object: list[int] = []
-        self.counted: list[int] = []
-        """Blocks with error codes, and how many each has."""
-        self.size: list[int] = []
-        self.code = pools.text.column()
-        self.count = pools.long.column()
-        self.dropped: list[tuple[int, int, str]] = []
-        """Block, place and code of each count that is no number."""
-
-    def add(self, nodes: list[int], metadata: list[Json]) -> None:
-        """Append the blocks of aggregates' metadata."""
-        first = len(self.node)
-        blocks: list[Json] = [
-            held.get("aggregation") if type(held) is dict else None for held in metadata
-        ]
-        if all_objects(blocks):
-            self.node += nodes
-        else:
-            for node, block in zip(nodes, blocks, strict=True):
-                if type(block) is dict:
-                    self.node.append(node)
-                elif block is not None:
-                    self.not_object.append(node)
-            blocks = [block for block in blocks if type(block) is dict]
-        if not blocks:
-            return
-        for key, member in self.members.items():
-            member.pending += [b.get(key) for b in blocks]
-        given = [b.get(CODE_COUNTS) for b in blocks]
-        if not any(given) and all_objects(given):
-            self.counts.pending += ["{}"] * len(given)
-            return
-        texts: list[str | None] = []
-        for at, counts in enumerate(given, first):
-            if type(counts) is dict:
-                texts.append(self._add_counts(at, counts) if counts else "{}")
-            else:
-                texts.append(None)
-                if counts is not None:
-                    self.counts_not_object.append(at)
-        self.counts.pending += texts
-
-    def _add_counts(self, block: int, counts: dict[str, Json]) -> str:
-        """Append a block's error codes and return them as JSON text, as far as they are read."""
-        if not {int}.issuperset(map(type, counts.values())) or any(
-            n > LONG_MAX for n in counts.values()
-        ):
-            items = list(enumerate(counts.items()))
-            self.dropped += [(block, i, k) for i, (k, n) in items if clamped(n, 0, 0) is None]
-            read = {k: clamped(n, LONG_MIN, LONG_MAX) for _, (k, n) in items}
-            counts = {k: n for k, n in read.items() if n is not None}
-        self.counted.append(block)
-        self.size.append(len(counts))
-        self.code.pending += counts
-        self.count.pending += counts.values()
-        return orjson.dumps(counts).decode()
 
 
 class Seats:

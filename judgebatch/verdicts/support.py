@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
 from judgebatch.verdicts import members
 from judgebatch.verdicts.attempts import STAGE_FAILED
 from judgebatch.verdicts.attempts import AttemptsRead as Attempts
+from judgebatch.verdicts.blocks import CODE_COUNTS
 from judgebatch.verdicts.defects import Defects, Phase, Place, Rule
 from judgebatch.verdicts.evidence import BLOCK, COLUMN_NAMES, EvidenceRead
 from judgebatch.verdicts.expected import ANY_VOTE, NEEDED, RULE_COLUMNS, UNKNOWN, expect
@@ -22,7 +22,6 @@ from judgebatch.verdicts.judgments import (
     Judged,
 )
 from judgebatch.verdicts.members import Index, Mask, Vocabulary
-from judgebatch.verdicts.records import CODE_COUNTS
 from judgebatch.verdicts.tree import Tree, take_rows
 from judgebatch.verdicts.walk import (
     OWN,
@@ -160,12 +159,10 @@ def _check_undecided(support: _Support) -> None:
 def _check_evidence(support: _Support, evidence: EvidenceRead) -> None:
     """Check the roots' aggregates against their own evidence."""
     tree, walk = support.tree, support.walk
-    block = np.full(tree.size, -1, dtype=np.int64)
-    block[evidence.node] = np.arange(len(evidence.node))
     broken = np.zeros(tree.size, dtype=np.bool_)
     broken[evidence.not_object] = True
     has_aggregate = support.aggregate[tree.roots] >= 0
-    has_evidence = block[tree.roots] >= 0
+    has_evidence = evidence.block[tree.roots] >= 0
     support.doubt(np.flatnonzero(~has_aggregate))
     wanted = (walk.state <= TOO_LONG) | (walk.state == OWN)
     bare = has_aggregate & ~has_evidence & wanted
@@ -174,14 +171,14 @@ def _check_evidence(support: _Support, evidence: EvidenceRead) -> None:
     support.note(_NO_EVIDENCE, Place.AGGREGATE, hits, tree.roots[hits], 7)
     root = np.flatnonzero(has_evidence)
     if len(root):
-        _check_rule(support, evidence, root, block[tree.roots[root]])
+        _check_rule(support, evidence, root, evidence.block[tree.roots[root]])
 
 
 def _check_rule(support: _Support, evidence: EvidenceRead, root: Index, block: Index) -> None:
     """Compare status and code with what the recorded rule makes of the recorded counts."""
     tree = support.tree
     own = support.aggregate[tree.roots[root]]
-    columns = take_rows(pl.DataFrame(evidence.columns).select(RULE_COLUMNS), block).to_dict()
+    columns = take_rows(evidence.columns.select(RULE_COLUMNS), block).to_dict()
     score = support.judged.bare_score.gather(own)
     expected = expect(columns, score, _blames_machinery(evidence)[block])
     for at, key in enumerate(NEEDED):
@@ -201,7 +198,7 @@ def _check_rule(support: _Support, evidence: EvidenceRead, root: Index, block: I
 
 
 def _blames_machinery(evidence: EvidenceRead) -> Mask:
-    """Return per block whether its error codes are there, and are none or name no judge's cause."""
+    """Return per distinct block whether it has error codes, and they are not a judge's alone."""
     counts = evidence.code_counts
     blames = ~members.nulls(evidence.columns[COLUMN_NAMES[CODE_COUNTS]])
     blames[counts.block] = False

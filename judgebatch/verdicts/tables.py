@@ -31,8 +31,6 @@ class Parts(NamedTuple):
 
 def node_columns(parts: Parts, nodes: Index) -> pl.DataFrame:
     """Return status to evidence of the aggregates of nodes; null where there is none."""
-    block = np.full(parts.tree.size, -1, dtype=np.int64)
-    block[parts.evidence.node] = np.arange(len(parts.evidence.node))
     judged = parts.judged
     aggregates = pl.DataFrame(
         {
@@ -42,10 +40,10 @@ def node_columns(parts: Parts, nodes: Index) -> pl.DataFrame:
             "reasoning": judged.reasoning,
         }
     )
-    at = block[nodes]
+    at = parts.evidence.block[nodes]
     return take_rows(aggregates, parts.aggregate[nodes]).with_columns(
         pl.Series("has_evidence", at >= 0),
-        *take_rows(pl.DataFrame(parts.evidence.columns), at),
+        *take_rows(parts.evidence.columns, at),
     )
 
 
