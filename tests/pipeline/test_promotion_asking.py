@@ -312,6 +312,32 @@ def test_a_run_killed_after_sequential_calls_asks_none_of_them_again(nights, log
     assert nights.table(Promotions).height == 2
 
 
+def dies_at_the_fifth(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Answer; take the whole process down when first asked about a fifth single pair."""
+    died = Path(os.environ["HOUSE_LOG"]).with_name("died")
+    single = [call for call in noted(Path(os.environ["HOUSE_LOG"]), "called") if
+              len(call["asked"]) == 1]  # fmt: skip
+    if pairs.height == 1 and len(single) == 4 and not died.exists():
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answer(pairs)
+
+
+def test_a_run_killed_between_two_sequential_calls_goes_on_where_it_was(nights, log):
+    told = settings().replace("asking:answer", "asking:dies_at_the_fifth")
+    nights.configure({"acme": SMALL_GROUPS}, extra=told)
+    nights.deliver("n1", arms("better", 6, 6))
+    assert run_command(nights) == -signal.SIGKILL
+    before = asked(log)
+    assert run_command(nights) == 0
+    after = asked(log)
+    assert after[: len(before)] == before
+    assert len(set(after)) == len(after)
+    (row,) = nights.table(Promotions).to_dicts()
+    assert (row["decision"], row["decided_after"]) == ("accept", 17)
+    assert len(between_arms(after, "better")) == 17
+
+
 def test_a_replay_of_the_verdicts_decides_the_same_without_a_judge(nights, tmp_path):
     nights.configure({"acme": SMALL_GROUPS}, extra=settings())
     rows = arms("better", 6, 6) + arms("worse", 6, 6)
