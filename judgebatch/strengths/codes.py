@@ -4,17 +4,21 @@ Integers keep their value less the smallest one; strings become their rank by co
 are undone by :meth:`Codes.decode`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from judgebatch.strengths.hashes import same_hash
 from judgebatch.vocabulary import USABLE_OUTCOMES, Outcome
 
 Ints = npt.NDArray[np.int64]
 
 _LARGEST_DOMAIN = 1 << 62
+_ROWS_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -77,31 +81,38 @@ def _encode_integers(columns: list[pl.Series]) -> Codes:
 
 
 def _encode_strings(columns: list[pl.Series]) -> Codes:
-    """Let Polars number the strings, then rank the distinct ones.
+    """Let hashes find equal strings, and rank the distinct ones.
 
-    Polars numbers the columns in parallel, and the numbers depend on who came first; the ranks
-    do not.
+    The strings themselves have the last word on whether they are equal; neither hashes nor seeds
+    have a part in the ranks.
     """
-    numbered = pl.Categorical(pl.Categories.random())
-    texts = pl.DataFrame([each.cast(pl.String).alias(str(i)) for i, each in enumerate(columns)])
-    numbers = texts.select(pl.all().cast(numbered).to_physical())
-    codes = [numbers[name].to_numpy() for name in numbers.columns]
-    highest = max((int(code.max()) for code in codes if code.size), default=-1)
-    row_of = np.full(highest + 1, -1)
-    begin = 0
-    for code in codes:
-        row_of[code] = np.arange(begin, begin + code.size)
-        begin += code.size
-    present = np.flatnonzero(row_of >= 0)
-    ids = pl.concat([texts[name].alias("id") for name in texts.columns]).gather(row_of[present])
-    order = ids.arg_sort().to_numpy()
-    rank = np.empty(highest + 1, np.int64)
-    rank[present[order]] = np.arange(present.size)
-    return Codes([rank[code] for code in codes], present.size, ids.gather(order), 0)
+    texts = pl.concat([each.cast(pl.String).alias("id") for each in columns], rechunk=False)
+    for seed in count():
+        same = same_hash(_hashes(texts, seed))
+        begins = same == np.arange(same.size)
+        found = np.flatnonzero(begins)
+        ids = texts.gather(found)
+        order = ids.arg_sort().to_numpy()
+        rank = np.empty(same.size, np.int64)
+        rank[found[order]] = np.arange(found.size)
+        codes, ids = rank[same], ids.gather(order)
+        if _stand_for(texts, ids, codes):
+            break
+    return Codes(_split(codes, columns), ids.len(), ids, 0)
 
 
-def _split(joined: Ints, like: list[Ints]) -> list[Ints]:
-    ends = np.cumsum([array.size for array in like])
+def _hashes(texts: pl.Series, seed: int) -> npt.NDArray[np.uint64]:
+    return texts.hash(seed).to_numpy()
+
+
+def _stand_for(texts: pl.Series, ids: pl.Series, codes: Ints) -> bool:
+    """Say whether every code stands for its text, which two texts of one hash would spoil."""
+    parts = [slice(begin, begin + _ROWS_AT_ONCE) for begin in range(0, codes.size, _ROWS_AT_ONCE)]
+    return all((texts[part] == ids.gather(codes[part])).all() for part in parts)
+
+
+def _split(joined: Ints, like: Sequence[Ints | pl.Series]) -> list[Ints]:
+    ends = np.cumsum([len(array) for array in like])
     return np.split(joined, ends[:-1])
 
 
