@@ -25,6 +25,7 @@ demo: $(STAMP) ## grade several nights of sample_data/ into demo/ and say what t
 	@$(BIN)/python sample_data/demo.py
 
 test: $(STAMP) ## run the tests (under 15 minutes)
+	@tests/browser/install.sh
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak" $(ARGS)
 
 soak: $(STAMP) ## run the long tests: all vectors, kills, large corpora

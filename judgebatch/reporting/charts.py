@@ -47,15 +47,13 @@ _CONFIG: dict[str, Any] = {
         "labelLimit": 160,
         "symbolType": "square",
     },
-    "header": {"labelColor": _INK, "titleColor": _INK, "labelFontWeight": "bold"},
-    "title": {"color": _INK, "fontSize": 11, "anchor": "start"},
 }
 
 
 class Interval(NamedTuple):
-    """A point with its interval, in a panel."""
+    """A point with its interval, of a group of such."""
 
-    panel: str
+    group: str
     name: str
     low: float
     middle: float
@@ -128,24 +126,23 @@ def stacked(
 
 
 def intervals(rows: Sequence[Interval], x_title: str, axis_format: str = ".2f") -> Any:
-    """Return points with their intervals, one panel below the other."""
-    panels = []
-    for panel in dict.fromkeys(row.panel for row in rows):
-        inside = [row._asdict() for row in rows if row.panel == panel]
-        base = alt.Chart(_data(inside)).encode(
-            y=alt.Y("name:N", sort=None, axis=alt.Axis(title=None))
-        )
-        axis = alt.Axis(title=x_title, format=axis_format, tickCount=5)
-        rule = base.mark_rule(color=SERIES[0], strokeWidth=2).encode(
-            x=alt.X("low:Q", axis=axis, scale=alt.Scale(zero=False)), x2="high:Q"
-        )
-        point = base.mark_point(color=SERIES[0], fill=SERIES[0], size=30).encode(x="middle:Q")
-        panels.append(
-            alt.layer(rule, point).properties(
-                width=WIDTH - 60, height=14 * len(inside), title=panel
-            )
-        )
-    return alt.vconcat(*panels) if len(panels) > 1 else panels[0]
+    """Return points with their intervals, one below the other, coloured by group.
+
+    The names of all rows differ.
+    """
+    groups = list(dict.fromkeys(row.group for row in rows))
+    base = alt.Chart(_data([row._asdict() for row in rows])).encode(
+        y=alt.Y("name:N", sort=None, axis=alt.Axis(title=None, grid=False)),
+        color=alt.Color(
+            "group:N",
+            scale=alt.Scale(domain=groups, range=list(SERIES[: len(groups)])),
+            legend=alt.Legend(columns=1, labelLimit=WIDTH),
+        ),
+    )
+    axis = alt.Axis(title=x_title, format=axis_format, tickCount=5)
+    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", axis=axis), x2="high:Q")
+    point = base.mark_circle(size=36, opacity=1).encode(x="middle:Q")
+    return alt.layer(rule, point).properties(width=WIDTH - 60, height=14 * len(rows))
 
 
 def paths(

@@ -1,5 +1,8 @@
 """Budgets, groups and their sizes, the strengths of the biggest groups, and policies."""
 
+from html import escape
+from typing import Any
+
 import polars as pl
 
 from judgebatch.contracts.grading import Budgets, Graded, Groups, Strengths
@@ -182,11 +185,11 @@ def strengths(subject: Subject) -> str:
     rank = pl.int_range(pl.len()).over("place")
     ends = (rank < _MEMBERS // 2) | (rank >= pl.col("comparable_size") - _MEMBERS // 2)
     first = members.with_columns(rank=rank + 1).filter(ends)
-    panels = {row["place"]: _group_name(row) for row in biggest.to_dicts()}
+    names = {row["place"]: _group_name(row) for row in biggest.to_dicts()}
     points = [
         charts.Interval(
-            panels[row["place"]],
-            f"{row['rank']}. {shown(row['episode_id'], 18)}",
+            names[row["place"]],
+            f"{_letter(row)}{row['rank']} {shown(row['episode_id'], 18)}",
             row["strength_low"],
             row["strength"],
             row["strength_high"],
@@ -201,7 +204,7 @@ def strengths(subject: Subject) -> str:
     )
     rows = [
         [
-            panels[row["place"]],
+            _letter(row),
             count(row["rank"]),
             shown(row["episode_id"]),
             number(row["strength"]),
@@ -211,8 +214,9 @@ def strengths(subject: Subject) -> str:
         for row in first.to_dicts()
     ]
     titles = ["group", "place", "episode", "strength", "95 % interval", "won / lost / tied"]
-    caption = f"Members of the {counted(len(panels), 'biggest group')}, from both ends"
-    return chart + table(
+    caption = f"Members of the {counted(len(names), 'biggest group')}, from both ends"
+    listed = "".join(f"<li>{escape(name)}</li>" for name in names.values())
+    return f"{chart}<ul>{listed}</ul>" + table(
         "members",
         caption,
         titles,
@@ -223,9 +227,14 @@ def strengths(subject: Subject) -> str:
     )
 
 
-def _group_name(row: dict[str, object]) -> str:
+def _group_name(row: dict[str, Any]) -> str:
     parts = (shown(str(row[name]), 24) for name in _GROUP[:3])
-    return f"{' · '.join(parts)} · epoch {row['group_epoch']} ({row['comparable_size']} members)"
+    size = f"{row['comparable_size']} members"
+    return f"{_letter(row)}: {' · '.join(parts)} · epoch {row['group_epoch']} ({size})"
+
+
+def _letter(row: dict[str, Any]) -> str:
+    return "ABCDEFGH"[row["place"]]
 
 
 def policies(subject: Subject) -> str:

@@ -100,13 +100,14 @@ def _chart(
     if len(whole) + len(seated) < _WORTH_DRAWING:
         return ""
     points = []
-    for panel, counted in (("verdicts as wholes", whole), ("judges in juries", seated)):
+    for group, counted in (("verdicts as wholes", whole), ("judges in juries", seated)):
+        letter = group[0].upper()
         for rank, key in enumerate(_largest(counted)[:MOST], start=1):
             of = counted[key]
             ends = relative_interval([of.get(JudgeAnswer.ERROR, 0)], [0], [sum(of.values())])
             middle, low, high = (float(end[0]) for end in ends)
-            name = f"{rank}. {shown(key[1] or key[0] or '(not named)', 18)}"
-            points.append(charts.Interval(panel, name, low, middle, high))
+            name = f"{letter}{rank} {shown(key[1] or key[0] or '(not named)', 18)}"
+            points.append(charts.Interval(group, name, low, middle, high))
     return charts.drawn(
         charts.intervals(points, "error rate, 95 % interval", ".1%"),
         "error-rates",

@@ -197,8 +197,8 @@ def test_strengths_of_the_biggest_groups_have_intervals(tmp_path: Path) -> None:
     ]
     html = groups.strengths(subject(tmp_path, {Groups: fitted, Strengths: members}))
     text = plain(html)
-    assert "1 e00 0.00 -1.00 to 1.00 1 / 2 / 3" in text
-    assert "40 e39 -39.00 -40.00 to -38.00 1 / 2 / 3" in text
+    assert "A 1 e00 0.00 -1.00 to 1.00 1 / 2 / 3" in text
+    assert "A 40 e39 -39.00 -40.00 to -38.00 1 / 2 / 3" in text
     assert "e20" not in text
     assert "The first 10 of 40 members of these groups." in text
 
