@@ -69,11 +69,19 @@ def say_table(
     right: Sequence[str] = (),
 ) -> None:
     """Print a table; the columns named in ``right`` are numbers."""
-    table = Table(title=title or None, title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(f"{one:,}" if isinstance(one, int) else str(one)) for one in row))
+    if title:
+        say(title, style="bold")
+    table = Table()
+    cells = [[f"{one:,}" if isinstance(one, int) else str(one) for one in row] for row in rows]
+    for at, column in enumerate(columns):
+        if column in right:
+            # A number that is broken in two is another number, on a narrow terminal too.
+            longest = max((len(row[at]) for row in cells), default=0)
+            table.add_column(column, justify="right", min_width=longest, overflow="fold")
+        else:
+            table.add_column(column, overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
     Console(highlight=False, markup=False).print(table)
 
 

@@ -50,6 +50,16 @@ unknown_episode_window = "7d"
 # group_timeout = "24h"      # ... or this long after its first one
 # min_group_size = 3         # a smaller group gets no scores
 
+# [report]
+# write = false              # a run leaves report.html beside its tables unless this says not to
+
+# [metrics]
+# textfile = "judgebatch.prom"    # for the textfile collector of a Prometheus node exporter
+
+# [promotion]                # is a variant better than its baseline? decided as comparisons come
+# variant = "v2"
+# baseline = "v1"
+
 # A tenant's own values; what it leaves out is as in [defaults].
 # [tenants."acme"]
 # mode = "tournament"

@@ -8,7 +8,11 @@ import typer
 from judgebatch.juries import description_text
 from judgebatch.pipeline.jury_files import load_jury
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help="Look at juries.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Look at juries.\n\nFor example:\n\n    judgebatch jury describe jury.toml",
+)
 
 
 @app.callback()

@@ -17,7 +17,9 @@ from judgebatch.policies.columnar import EPISODE, evaluate_policies
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Check policies, try them on answers, and see what a change would change.",
+    help="Check policies, try them on answers, and see what a change would change.\n\n"
+    "For example:\n\n"
+    "    judgebatch policy check policies/release.json --questions policies/questions.json",
 )
 
 PolicyArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The policy, JSON.")]

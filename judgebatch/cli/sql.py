@@ -1,6 +1,6 @@
 """``judgebatch sql``: a query over the views."""
 
-import csv
+import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,6 +19,9 @@ from judgebatch.warehouse import connect
 
 _BATCH = 10_000
 _SHOWN = 100
+_BITS_64 = 2**63
+_JSON = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+_QUOTED = re.compile(r'[",\r\n]|^\s|\s$')
 
 
 def sql(
@@ -32,7 +35,8 @@ def sql(
     """Ask DuckDB about the warehouse: one view for each table, and some that join them.
 
     Only committed runs are seen. `"references"` is a word of SQL: quote it. As a table, the first
-    100 rows are shown; --csv and --json print all.
+    100 rows are shown; --csv and --json print all. A null is NULL in the table, nothing in CSV
+    (an empty text is "") and null in JSON.
 
     For example:
 
@@ -72,31 +76,59 @@ def _rows(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 
 
 def _say_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_plain(value) for value in row] for row in rows)
+    sys.stdout.write(",".join(map(_csv_field, columns)) + "\n")
+    for row in rows:
+        sys.stdout.write(",".join(map(_csv_field, row)) + "\n")
+
+
+def _csv_field(value: object) -> str:
+    """Return a field of CSV: null is nothing, an empty text is an empty pair of quotes."""
+    if value is None:
+        return ""
+    text = _plain(value)
+    if text and not _QUOTED.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _say_json_lines(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     for row in rows:
-        document = dict(zip(columns, row, strict=True))
-        line = orjson.dumps(document, default=str, option=orjson.OPT_UTC_Z)
+        document = {name: _json(value) for name, value in zip(columns, row, strict=True)}
+        line = orjson.dumps(document, default=_plain, option=_JSON)
         sys.stdout.write(line.decode() + "\n")
 
 
+def _json(value: object) -> object:
+    """Return a value that JSON can hold; integers beyond 64 bits become text."""
+    if isinstance(value, int) and not -_BITS_64 <= value < _BITS_64:
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_json(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _json(one) for key, one in value.items()}
+    return value
+
+
 def _say_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    shown = [[_plain(value) for value in row] for row in islice(rows, _SHOWN)]
+    shown = [[_cell(value) for value in row] for row in islice(rows, _SHOWN)]
     console.say_table("", columns, shown)
     if next(rows, None) is not None:
         console.note(f"These are the first {_SHOWN} rows; --csv or --json prints all.")
 
 
-def _plain(value: object) -> object:
-    """Return a value as it is printed: null as nothing, a time as ISO 8601 in UTC, true, false."""
+def _cell(value: object) -> object:
+    """Return a cell of a table: a null is NULL, to tell it from an empty text."""
     if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
+        return "NULL"
+    return value if isinstance(value, int) and not isinstance(value, bool) else _plain(value)
+
+
+def _plain(value: object) -> str:
+    """Return a value as text: a time as ISO 8601 in UTC, lists as JSON, bytes in hex."""
+    if isinstance(value, bool | list | tuple | dict):
+        return orjson.dumps(_json(value), default=_plain, option=_JSON).decode()
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
-    return value
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)

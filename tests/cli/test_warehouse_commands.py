@@ -108,6 +108,33 @@ def test_sql_prints_a_table_csv_or_json(capsys, graded):
     ]
 
 
+ODD = """
+    SELECT NULL AS n, '' AS e, 0.1 + 0.2::DOUBLE AS f, [1, NULL] AS l, {'a': 'b'} AS s,
+           'x,"y"' AS q, 170141183460469231731687303715884105727::HUGEINT AS h, 'x'::BLOB AS b,
+           1.10::DECIMAL(5, 2) AS d, ' pad' AS p
+"""
+
+
+def test_sql_tells_null_from_empty_and_loses_no_value(capsys, graded):
+    assert ask(capsys, graded, "sql", ODD, "--csv").out.splitlines()[1] == (
+        ',"",0.30000000000000004,"[1,null]","{""a"":""b""}","x,""y""",'
+        '170141183460469231731687303715884105727,78,1.10," pad"'
+    )
+    assert json.loads(ask(capsys, graded, "sql", ODD, "--json").out) == {
+        "n": None,
+        "e": "",
+        "f": 0.30000000000000004,
+        "l": [1, None],
+        "s": {"a": "b"},
+        "q": 'x,"y"',
+        "h": "170141183460469231731687303715884105727",
+        "b": "78",
+        "d": "1.10",
+        "p": " pad",
+    }
+    assert ask(capsys, graded, "sql", "SELECT NULL AS n, '' AS e").out.count("NULL") == 1
+
+
 def test_sql_prints_times_in_utc(capsys, graded):
     query = "SELECT DISTINCT as_of FROM graded ORDER BY as_of"
     ran = ask(capsys, graded, "sql", query, "--csv")
