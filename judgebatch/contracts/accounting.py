@@ -50,7 +50,7 @@ class Restatements(_Verdict):
     """One row per verdict whose recorded flag and reading disagree, or whose pass is vacuous."""
 
     name = "audit/restatements"
-    order = ("tenant_id", "verdict_id", "reading_version")
+    order = ("tenant_id", "task_id", "verdict_id", "reading_version")
 
     reading_version = c.count("The reading concerned.", key=True)
     recorded_passed = c.flag("What an older pipeline recorded.")
@@ -63,7 +63,7 @@ class Reclassifications(_Verdict):
     """One row per judgment that a curator reclassified, beside the verdict as it was."""
 
     name = "audit/reclassifications"
-    order = ("tenant_id", "verdict_id", "path")
+    order = ("tenant_id", "task_id", "verdict_id", "path")
 
     path = c.text("The judgment, such as verdict.individual[2].", key=True)
     judge = c.text("Name of the judge; null for an aggregate.", null=True)

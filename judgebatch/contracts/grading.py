@@ -43,7 +43,7 @@ class Graded(_Dimensions):
     """One row per graded episode."""
 
     name = "graded"
-    order = ("tenant_id", "episode_id")
+    order = ("tenant_id", "task_id", "episode_id")
 
     score_kind = c.text("relative (to the reference) or tournament (to the group).")
     score = c.number("(wins + ties/2) / usable, or the chance to beat an average member.")
@@ -67,7 +67,7 @@ class Ungraded(_Dimensions):
     """
 
     name = "ungraded"
-    order = ("tenant_id", "episode_id")
+    order = ("tenant_id", "task_id", "episode_id")
 
     ungraded_reason = c.text(
         "no_reference, budget_exhausted, insufficient_group or no_usable_comparison."
@@ -144,7 +144,7 @@ class Comparisons(_Subject):
     """One row per comparison that ended."""
 
     name = "audit/comparisons"
-    order = ("tenant_id", "verdict_id")
+    order = ("tenant_id", "task_id", "verdict_id")
 
     verdict_id = c.text("Identity inside the tenant.", key=True)
     left = c.text("The episode asked about.")
@@ -166,7 +166,7 @@ class Ledger(_Subject):
     """One row per admitted group, or compared episode in reference mode."""
 
     name = "audit/ledger"
-    order = ("tenant_id", "decided_at", "task_id", "verifier_outcome", "group_epoch", "episode_id")
+    order = ("tenant_id", "task_id", "verifier_outcome", "group_epoch", "episode_id")
     identified_by = ("tenant_id", "task_id", "verifier_outcome", "group_epoch", "episode_id")
 
     verifier_outcome = c.text("Of the group or episode.")
@@ -230,7 +230,7 @@ class OpenEpisodes(_Subject):
 
     name = "open_episodes"
     kind = "snapshot"
-    order = ("tenant_id", "episode_id")
+    order = ("tenant_id", "task_id", "episode_id")
 
     episode_id = c.text("Identity inside the tenant.", key=True)
     verifier_outcome = c.text("The deterministic verifier's result.")
@@ -268,7 +268,7 @@ class AuditVerdicts(_Subject):
     """One row per accepted verdict, as it came, its text unchanged."""
 
     name = "audit/verdicts"
-    order = ("tenant_id", "verdict_id")
+    order = ("tenant_id", "task_id", "verdict_id")
 
     verdict_id = c.text("Identity inside the tenant.", key=True)
     episode_id = c.text("The judged episode; the left one of a comparison.")

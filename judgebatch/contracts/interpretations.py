@@ -129,35 +129,35 @@ class Interpretations(_Published, _Interpretation):
     """One row per reading of a verdict."""
 
     name = "audit/interpretations"
-    order = ("tenant_id", "verdict_id", "reading_version")
+    order = ("tenant_id", "task_id", "verdict_id", "reading_version")
 
 
 class InterpretationStages(_Published, _Stage):
     """One row per composite attempt of a verdict."""
 
     name = "audit/interpretation_stages"
-    order = ("tenant_id", "verdict_id", "reading_version", "ordinal")
+    order = ("tenant_id", "task_id", "verdict_id", "reading_version", "ordinal")
 
 
 class InterpretationJudges(_Published, _Judge):
     """One row per judge of a verdict, stages included."""
 
     name = "audit/interpretation_judges"
-    order = ("tenant_id", "verdict_id", "reading_version", "ordinal")
+    order = ("tenant_id", "task_id", "verdict_id", "reading_version", "ordinal")
 
 
 class InterpretationChecks(_Published, _Check):
     """One row per check of a judge."""
 
     name = "audit/interpretation_checks"
-    order = ("tenant_id", "verdict_id", "reading_version", "ordinal")
+    order = ("tenant_id", "task_id", "verdict_id", "reading_version", "ordinal")
 
 
 class InterpretationDefects(_Published, _Defect):
     """One row per defect of a stored verdict."""
 
     name = "audit/interpretation_defects"
-    order = ("tenant_id", "verdict_id", "reading_version", "ordinal")
+    order = ("tenant_id", "task_id", "verdict_id", "reading_version", "ordinal")
 
 
 class ReadInterpretations(_Read, _Interpretation):

@@ -13,7 +13,14 @@ class EpisodeRows(Table):
 
     name = "episode_rows"
     kind = "state"
-    order = ("tenant_id", "episode_id", "arrived_at", "source_file", "source_row")
+    order = (
+        "tenant_id",
+        "task_id",
+        "episode_id",
+        "arrived_at",
+        "source_file",
+        "source_row",
+    )
 
     tenant_id = c.text("The isolation boundary.")
     episode_id = c.text("Identity inside the tenant.")
@@ -35,7 +42,14 @@ class VerdictRows(Table):
 
     name = "verdict_rows"
     kind = "state"
-    order = ("tenant_id", "verdict_id", "judged_at", "source_file", "source_row")
+    order = (
+        "tenant_id",
+        "task_id",
+        "verdict_id",
+        "judged_at",
+        "source_file",
+        "source_row",
+    )
 
     tenant_id = c.text("The isolation boundary.")
     verdict_id = c.text("Identity inside the tenant.")

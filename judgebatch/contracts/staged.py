@@ -1,7 +1,18 @@
 """Rows between the stages of a run."""
 
 from judgebatch.contracts import columns as c
-from judgebatch.contracts.rows import VerdictRows
+from judgebatch.contracts.rows import EpisodeRows, VerdictRows
+
+
+class StagedEpisodes(EpisodeRows):
+    """Accepted episodes with their fingerprints."""
+
+    name = "staged_episodes"
+
+    id_high = c.integer("First half of the identity's fingerprint.")
+    id_low = c.integer("Second half.")
+    digest_high = c.integer("First half of the content's fingerprint.")
+    digest_low = c.integer("Second half.")
 
 
 class StagedVerdicts(VerdictRows):

@@ -32,7 +32,7 @@ class ActiveEpisodes(_State):
     """Episodes in Grading."""
 
     name = "active_episodes"
-    order = ("tenant_id", "episode_id")
+    order = ("tenant_id", "task_id", "episode_id")
 
     tenant_id = c.text("The isolation boundary.", key=True)
     episode_id = c.text("Identity inside the tenant.", key=True)
@@ -129,7 +129,7 @@ class AwaitingComparisons(_State):
     """Comparisons inside an undecided group."""
 
     name = "awaiting_comparisons"
-    order = ("tenant_id", "verdict_id")
+    order = ("tenant_id", "task_id", "verdict_id")
 
     tenant_id = c.text("The isolation boundary.", key=True)
     verdict_id = c.text("Identity inside the tenant.", key=True)

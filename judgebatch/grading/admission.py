@@ -39,6 +39,9 @@ VERDICT_CONTENT = (
 )
 """The contract columns beside the identity, in contract order; extras do not count."""
 
+DOCUMENTS = ("verdict",)
+"""Those of them that hold long texts."""
+
 
 class Admission(NamedTuple):
     """What became of the episodes' rows."""
@@ -215,5 +218,5 @@ def admit_verdicts(
 def fingerprinted(rows: pl.DataFrame, id_column: str, content: Sequence[str]) -> pl.DataFrame:
     """Return ``rows`` with ``id_*`` over the identity and ``digest_*`` over the content."""
     return with_fingerprints(
-        with_fingerprints(rows, ["tenant_id", id_column], "id"), content, "digest"
+        with_fingerprints(rows, ["tenant_id", id_column], "id"), content, "digest", DOCUMENTS
     )

@@ -14,9 +14,8 @@ from judgebatch.grading.consideration import (
     consider_episodes,
     consider_verdicts,
 )
-from judgebatch.grading.decisions import counted
 from judgebatch.grading.references import TASK
-from judgebatch.grading.settlement import due_units, with_costs
+from judgebatch.grading.settlement import find_due
 from judgebatch.grading.state import ShardState
 
 WANTED = ["tenant_id", "task_id", "episode_id", "compared_episode_id", "ordinal"]
@@ -36,16 +35,13 @@ def wanted_of_judge(
     """Return WantedPairs: one row per question, with its ``ordinal`` among its pair's.
 
     In reference mode the pair is the episode, then its reference. Parameters are those of
-    :func:`judgebatch.grading.night.grade`, before the judge was asked.
+    :func:`judgebatch.grading.night.consider`, before the judge was asked.
     """
     arrivals = consider_episodes(episodes, state, tenants, known_episodes, clock)
     judged = consider_verdicts(
         verdicts, state, tenants, arrivals, known_verdicts, known_episodes, texts, clock
     )
-    decisions, due = due_units(arrivals, judged, judge_cost_nano_usd, clock)
-    # Nothing was asked yet, inside a unit or across.
-    nothing = pl.DataFrame(schema={"unit": pl.Int64, "cost_nano_usd": pl.Int64})
-    due = with_costs(due, counted(judged.inside, due), nothing, judge_cost_nano_usd)
+    decisions, due, *_ = find_due(arrivals, judged, judge_cost_nano_usd, clock)
     admitted = budget.admit(due, arrivals.known_tenants, state.spend, state.refusals).units
     admitted = admitted.filter(pl.col("admitted") & (pl.col("asked") > 0))
     names = arrivals.formed.members.select("member", "episode_id")

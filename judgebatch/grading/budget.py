@@ -12,9 +12,12 @@ from judgebatch.contracts.state import Refusals, Spend
 from judgebatch.contracts.table import conform
 from judgebatch.vocabulary import BudgetPeriod
 
-ORDER = ["decided_at", "task_id", "verifier_outcome", "group_epoch", "episode_id"]
+AT_ONCE = ["task_id", "verifier_outcome", "group_epoch", "episode_id"]
+"""The order of units that are decided at the same instant."""
 PERIOD = ["tenant_id", "period"]
 MOST = 2**63 - 1
+PART = 2**40
+"""More units than any part has."""
 
 
 class Admitted(NamedTuple):
@@ -57,8 +60,9 @@ def admit(
     Parameters
     ----------
     units
-        ``tenant_id``, the columns of ORDER (``group_epoch`` and ``episode_id`` null where there
-        is none) and ``cost_nano_usd`` (Int128): the sum over the comparisons that count.
+        ``tenant_id``, ``decided_at``, ``place`` (in the order of AT_ONCE, none first, among those
+        decided at the same instant) and ``cost_nano_usd`` (Int128): the sum over the comparisons
+        that count.
     tenants
         ``tenant_id, ceiling_nano_usd`` (null: none) and ``budget_period``, in force now.
     spend, refusals
@@ -72,7 +76,7 @@ def admit(
             maintain_order="left",
         )
         .with_columns(period=period_of(pl.col("decided_at"), pl.col("budget_period")))
-        .sort("tenant_id", *ORDER, nulls_last=False)
+        .sort("tenant_id", "decided_at", "place")
         .join(_spent(spend, tenants), on=PERIOD, how="left", maintain_order="left")
         .join(
             refusals.rename({"ceiling_nano_usd": "refused_under"}),
@@ -91,6 +95,72 @@ def admit(
         units.drop("spent", "refused_under", "budget_period", "ceiling_nano_usd"),
         _spend_after(units, spend),
         _refusals_after(units, refusals),
+    )
+
+
+def reckoned(units: pl.DataFrame, tenants: pl.DataFrame, part: int) -> pl.DataFrame:
+    """Return what :func:`admit` needs of one part of the units of some tenants.
+
+    Where there is no ceiling, all are admitted, and their cost of each day is enough.
+
+    Parameters
+    ----------
+    units
+        Units of the part, as for :func:`admit`.
+    tenants
+        ``tenant_id, ceiling_nano_usd``.
+    part
+        The part's place in the order of tasks.
+    """
+    units = units.select("tenant_id", "decided_at", "place", "cost_nano_usd").join(
+        tenants.select("tenant_id", "ceiling_nano_usd"), on="tenant_id", how="left"
+    )
+    limited = pl.col("ceiling_nano_usd").is_not_null()
+    columns = ["tenant_id", "decided_at", "place", "cost_nano_usd"]
+    daily = (
+        units.filter(~limited)
+        .group_by("tenant_id", pl.col("decided_at").dt.truncate("1d"))
+        .agg(pl.col("cost_nano_usd").sum())
+        .with_columns(place=pl.lit(-1, dtype=pl.Int64))
+    )
+    return pl.concat(
+        [
+            units.filter(limited).select(columns).with_columns(pl.col("place") + part * PART),
+            daily.select(columns),
+        ]
+    )
+
+
+def admitted_in(
+    units: pl.DataFrame, tenants: pl.DataFrame, decided: pl.DataFrame, part: int
+) -> pl.DataFrame:
+    """Return the units of one part with ``period`` and ``admitted``.
+
+    Parameters
+    ----------
+    units, tenants, part
+        As for :func:`reckoned`; ``tenants`` also with ``budget_period``.
+    decided
+        ``place, admitted`` of :func:`admit` over all parts.
+    """
+    return (
+        units.join(
+            tenants.select("tenant_id", "ceiling_nano_usd", "budget_period"),
+            on="tenant_id",
+            how="left",
+            maintain_order="left",
+        )
+        .join(
+            decided.select(pl.col("place") - part * PART, "admitted"),
+            on="place",
+            how="left",
+            maintain_order="left",
+        )
+        .with_columns(
+            period=period_of(pl.col("decided_at"), pl.col("budget_period")),
+            admitted=pl.col("ceiling_nano_usd").is_null() | pl.col("admitted"),
+        )
+        .drop("ceiling_nano_usd", "budget_period")
     )
 
 

@@ -100,14 +100,14 @@ def consider_episodes(
     Parameters
     ----------
     rows
-        New EpisodeRows of this run's files; what was pending is taken from ``state``.
+        New StagedEpisodes of this run's files; what was pending is taken from ``state``.
     tenants
         KnownTenants columns, plus ``accepting``: whether new rows are considered.
     known
         Looks up KnownEpisodes.
     """
-    rows = pl.concat([state.pending_episodes, rows])
-    rows = fingerprinted(rows, "episode_id", EPISODE_CONTENT)
+    pending = fingerprinted(state.pending_episodes, "episode_id", EPISODE_CONTENT)
+    rows = pl.concat([pending, rows])
     identities = [*ID, "digest_high", "digest_low"]
     active = state.active_episodes
     accepting = tenants.filter("accepting").select("tenant_id")
@@ -239,7 +239,7 @@ def consider_verdicts(
     unreadable.append(_unreadable(stopped.select(rows.columns), texts))
     accepted = pl.concat(
         [first.filter(is_single), resolved.inside, resolved.ended], how="diagonal"
-    ).sort("tenant_id", "verdict_id")
+    ).sort("tenant_id", "task_id", "verdict_id")
     accepted = accepted.join(texts.accept(accepted), on=PLACE, how="left", maintain_order="left")
     unreadable.append(accepted.filter(pl.col("unreadable").is_not_null()).select(UNREADABLE))
     accepted = accepted.filter(pl.col("unreadable").is_null())

@@ -4,14 +4,15 @@ SHA-256 over an unambiguous encoding of the columns, cut to 128 bits and held as
 that a sorted array of them can be searched without reading strings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from hashlib import sha256
 from threading import local
 
 import duckdb
 import polars as pl
 
 HALVES = ("high", "low")
-
+_TEXTS_AT_ONCE = 8_192
 
 _engines = local()
 
@@ -24,12 +25,30 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _encoded(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+def _digests(texts: pl.Series) -> pl.Series:
+    """Return the SHA-256 of each text, as hex text.
+
+    Python per text, but only for documents: the library's hash is several times as fast as the
+    engine's, and a document is longer than a call.
+    """
+    made = [pl.Series(texts.name, [], dtype=pl.Binary)]
+    for first in range(0, len(texts), _TEXTS_AT_ONCE):
+        some = texts.slice(first, _TEXTS_AT_ONCE).cast(pl.Binary).to_list()
+        digests = [None if text is None else sha256(text).digest() for text in some]
+        made.append(pl.Series(texts.name, digests, dtype=pl.Binary))
+    return pl.concat(made).bin.encode("hex")
+
+
+def _encoded(
+    frame: pl.DataFrame, columns: Sequence[str], documents: Collection[str]
+) -> tuple[pl.DataFrame, list[str]]:
     """Return the columns as String or Int64, and the SQL term that encodes each."""
     plain: list[pl.Series] = []
     terms: list[str] = []
     for number, name in enumerate(columns):
         column = frame.get_column(name)
+        if name in documents:
+            column = _digests(column)
         alias = f"c{number}"
         if column.dtype == pl.String:
             terms.append(f"coalesce(strlen({alias})::VARCHAR || ':' || {alias}, '~')")
@@ -43,7 +62,12 @@ def _encoded(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame,
     return pl.DataFrame(plain), terms
 
 
-def fingerprints(frame: pl.DataFrame, columns: Sequence[str], prefix: str) -> pl.DataFrame:
+def fingerprints(
+    frame: pl.DataFrame,
+    columns: Sequence[str],
+    prefix: str,
+    documents: Collection[str] = (),
+) -> pl.DataFrame:
     """Return the rows' fingerprints as columns ``{prefix}_high`` and ``{prefix}_low``.
 
     Parameters
@@ -55,11 +79,13 @@ def fingerprints(frame: pl.DataFrame, columns: Sequence[str], prefix: str) -> pl
         Which columns count, in order.
     prefix
         Of the two Int64 columns that come back, one row per row, in order.
+    documents
+        Those of the columns that hold long texts: their SHA-256 stands for them.
     """
     names = [f"{prefix}_{half}" for half in HALVES]
     if frame.is_empty():
         return pl.DataFrame(schema=dict.fromkeys(names, pl.Int64))
-    rows, terms = _encoded(frame, columns)
+    rows, terms = _encoded(frame, columns, documents)
     connection = _connection()
     connection.register("fingerprinted", rows.to_arrow())
     hexes: pl.DataFrame = connection.sql(
@@ -73,9 +99,14 @@ def fingerprints(frame: pl.DataFrame, columns: Sequence[str], prefix: str) -> pl
     )
 
 
-def with_fingerprints(frame: pl.DataFrame, columns: Sequence[str], prefix: str) -> pl.DataFrame:
-    """Return ``frame`` with the two fingerprint columns added."""
-    return frame.hstack(fingerprints(frame, columns, prefix))
+def with_fingerprints(
+    frame: pl.DataFrame,
+    columns: Sequence[str],
+    prefix: str,
+    documents: Collection[str] = (),
+) -> pl.DataFrame:
+    """Return ``frame`` with the two fingerprint columns added; see :func:`fingerprints`."""
+    return frame.hstack(fingerprints(frame, columns, prefix, documents))
 
 
 def text_hashes(column: pl.Series, name: str) -> pl.Series:

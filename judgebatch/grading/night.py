@@ -1,11 +1,16 @@
-"""One night of one shard: consider, settle, publish, and leave a checkpoint."""
+"""A night of some tasks: consider, then, once it is known what the ceilings admit, conclude.
 
-from dataclasses import dataclass
+Tasks share nothing but their tenant's identities, ceilings and promotions, so that a shard is
+graded in slices of it by task.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import polars as pl
 
 from judgebatch.contracts import grading as tables
-from judgebatch.contracts.promotions import OpenPromotions, Promotions, PromotionSteps
 from judgebatch.contracts.state import (
     ActiveEpisodes,
     AwaitingComparisons,
@@ -14,8 +19,10 @@ from judgebatch.contracts.state import (
 )
 from judgebatch.contracts.table import Table, conform
 from judgebatch.grading import publication
+from judgebatch.grading.budget import Admitted
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import (
+    PLACE,
     Arrivals,
     Judged,
     Lookup,
@@ -25,15 +32,16 @@ from judgebatch.grading.consideration import (
     pairwise,
 )
 from judgebatch.grading.identity import text_hashes
-from judgebatch.grading.promotions import Promotion, open_promotions, promote
-from judgebatch.grading.settlement import Settlement, ends, settle
-from judgebatch.grading.state import ShardState
-from judgebatch.vocabulary import TieModel, UngradedReason
+from judgebatch.grading.promotions import Promotion, trials_of
+from judgebatch.grading.scores import Fitted
+from judgebatch.grading.settlement import Due, Settlement, conclude, ends, find_due
+from judgebatch.grading.state import ShardState, nothing
+from judgebatch.vocabulary import UngradedReason
 
 
 @dataclass(frozen=True)
 class Flow:
-    """Rows that came in and what became of them, at a shard."""
+    """Rows that came in and what became of them."""
 
     read: int
     waiting_before: int
@@ -42,63 +50,89 @@ class Flow:
     ended: dict[str, int]
     waiting_after: int
 
+    def concluded(self, ended: Mapping[str, int], waiting: int) -> "Flow":
+        """Return the flow after what was undecided has ended, or waits on."""
+        return replace(
+            self,
+            ended={**self.ended, **ended},
+            waiting_after=self.waiting_after + waiting,
+        )
 
-@dataclass(frozen=True)
-class Night:
-    """What a night came to, at a shard."""
+    def __add__(self, other: "Flow") -> "Flow":
+        """Return the flow of both."""
+        ended = {
+            key: self.ended.get(key, 0) + other.ended.get(key, 0)
+            for key in sorted({*self.ended, *other.ended})
+        }
+        return Flow(
+            self.read + other.read,
+            self.waiting_before + other.waiting_before,
+            self.quarantined + other.quarantined,
+            self.already_known + other.already_known,
+            ended,
+            self.waiting_after + other.waiting_after,
+        )
+
+
+class Considered(NamedTuple):
+    """The first half of a night: who belongs where, and what is due."""
+
+    arrivals: Arrivals
+    judged: Judged
+    due: Due
+
+
+class Concluded(NamedTuple):
+    """The second half of a night: what became of it."""
 
     tables: dict[type[Table], pl.DataFrame]
     """Published tables and snapshots, each in its order."""
     state: ShardState
-    """The checkpoint; its waiting verdicts still lack their text (see ``still_waiting``)."""
-    considered_episodes: pl.DataFrame
-    """Episodes first considered, with ``arrived_at`` and ``effective_arrival``."""
+    """The checkpoint of these tasks, without verdicts that wait, and without promotions."""
     known_episodes: pl.DataFrame
     """KnownEpisodes that ended."""
-    known_verdicts: pl.DataFrame
-    """KnownVerdicts that were considered."""
-    still_waiting: pl.DataFrame
-    """``piece, row, considered_at, unknown_episode_window_us`` of those that wait."""
-    flows: dict[str, Flow]
-    """By subject: episodes, verdicts, comparisons."""
-    fit_failed: int
+    trials: pl.DataFrame
+    """Comparisons of what a promotion tests."""
+    counts: pl.DataFrame
+    """How many episodes ended how: ``tenant_id, outcome, count``."""
+    periods: pl.DataFrame
+    """``tenant_id, period`` of budget periods in which something was decided."""
+    episodes_ended: dict[str, int]
+    comparisons_ended: dict[str, int]
 
 
-def grade(
+def consider(
     episodes: pl.DataFrame,
     verdicts: pl.DataFrame,
     state: ShardState,
     tenants: pl.DataFrame,
     known_episodes: Lookup,
+    seen_episodes: Lookup,
     known_verdicts: Lookup,
     texts: Texts,
-    tie_model: TieModel,
-    promotion: Promotion | None,
     judge_cost_nano_usd: int | None,
     clock: Clock,
-) -> Night:
-    """Grade one shard for one night.
+) -> Considered:
+    """Consider the rows of some tasks of some tenants.
 
     Parameters
     ----------
     episodes
-        New EpisodeRows of this run's files.
+        New StagedEpisodes of this run's files.
     verdicts
         VerdictRows without their text, new and waiting ones, with fingerprints (``id_*``,
         ``digest_*``), ``considered_at`` and ``unknown_episode_window_us`` (null: not considered
         before), ``from_state``, ``live``, ``released``, and ``piece, row``: where the text lies.
     state
-        The previous run's checkpoint.
+        What the previous run left of these tasks.
     tenants
         KnownTenants columns plus ``accepting``, for every tenant that can matter.
     known_episodes, known_verdicts
-        Look up identities that earlier runs considered.
+        Look up identities that earlier runs considered, or that stay with a row of another slice.
+    seen_episodes
+        Looks up episodes that comparisons name: those that have ended, or belong to another slice.
     texts
         The verdicts' texts.
-    tie_model
-        How ties enter the fit.
-    promotion
-        Which variant is tested, if one is.
     judge_cost_nano_usd
         What an attached judge declares for a call; None without one.
     clock
@@ -106,23 +140,39 @@ def grade(
     """
     arrivals = consider_episodes(episodes, state, tenants, known_episodes, clock)
     judged = consider_verdicts(
-        verdicts, state, tenants, arrivals, known_verdicts, known_episodes, texts, clock
+        verdicts, state, tenants, arrivals, known_verdicts, seen_episodes, texts, clock
     )
-    settlement = settle(arrivals, judged, state, tie_model, judge_cost_nano_usd, clock)
+    return Considered(arrivals, judged, find_due(arrivals, judged, judge_cost_nano_usd, clock))
+
+
+def finish(
+    considered: Considered,
+    admitted: Admitted,
+    fitted: Fitted,
+    promotion: Promotion | None,
+    clock: Clock,
+) -> Concluded:
+    """Conclude what was considered.
+
+    Parameters
+    ----------
+    considered
+        The first half.
+    admitted
+        What the ceilings let through of what is due, with spend and refusals after the run.
+    fitted
+        The fits of what is admitted.
+    promotion
+        Which variant is tested, if one is.
+    clock
+        The run's logical time.
+    """
+    arrivals, judged, due = considered
+    settlement = conclude(judged, due, admitted, fitted)
     ended = ends(settlement, arrivals)
-    promoted = promote(settlement, judged, arrivals, state.sequential_sums, promotion, clock)
-    involved = pl.concat(
-        frame.select("tenant_id")
-        for frame in (
-            episodes,
-            verdicts,
-            state.pending_episodes,
-            state.waiting_verdicts,
-            state.active_episodes,
-        )
-    )
-    quarantined = pl.concat([arrivals.admission.quarantined, judged.quarantined])
-    return Night(
+    graded = ended["reason"].null_count()
+    endings = settlement.ended.group_by("disposition").len().sort("disposition")
+    return Concluded(
         tables={
             tables.Graded: publication.graded(ended, arrivals, settlement, clock),
             tables.Ungraded: publication.ungraded(ended, clock),
@@ -131,36 +181,29 @@ def grade(
             tables.References: publication.references(arrivals, clock),
             tables.Comparisons: publication.comparisons(settlement, clock),
             tables.Ledger: publication.ledger(settlement, clock),
-            tables.Budgets: publication.budgets(arrivals, settlement, involved, clock),
-            Promotions: promoted.promotions,
-            PromotionSteps: promoted.steps,
-            OpenPromotions: open_promotions(promoted.sums, promotion, clock),
-            tables.GradingCounts: publication.grading_counts(ended, involved, clock),
-            tables.Quarantine: publication.quarantine(quarantined, clock),
             tables.OpenEpisodes: publication.open_episodes(arrivals, settlement, clock),
             tables.ComparisonRequests: publication.comparison_requests(arrivals, settlement, clock),
         },
-        state=_checkpoint(arrivals, settlement, state, promoted.sums),
-        considered_episodes=arrivals.considered,
+        state=_checkpoint(arrivals, settlement),
         known_episodes=ended_identities(ended),
-        known_verdicts=judged.considered,
-        still_waiting=judged.waiting,
-        flows=_flows(state, verdicts, arrivals, judged, settlement, ended),
-        fit_failed=settlement.failed.height,
+        trials=trials_of(settlement, judged, arrivals, promotion),
+        counts=publication.counts_of(ended),
+        periods=settlement.units.select("tenant_id", "period").unique(),
+        episodes_ended={"graded": graded, "ungraded": ended.height - graded},
+        comparisons_ended=dict(zip(endings["disposition"], endings["len"], strict=True)),
     )
 
 
-def _checkpoint(
-    arrivals: Arrivals, settlement: Settlement, before: ShardState, sums: pl.DataFrame
-) -> ShardState:
+def _checkpoint(arrivals: Arrivals, settlement: Settlement) -> ShardState:
     settled = pl.concat([settlement.units.select("unit"), settlement.too_small.select("unit")])
-    groups = arrivals.formed.groups.join(settled, on="unit", how="anti")
-    groups = groups.with_columns(
-        fit_failed=pl.col("unit").is_in(settlement.failed["unit"].to_list())
+    failed = settlement.failed.with_columns(has_failed=pl.lit(True))
+    groups = (
+        arrivals.formed.groups.join(settled, on="unit", how="anti")
+        .join(failed, on="unit", how="left")
+        .with_columns(fit_failed=pl.col("has_failed").fill_null(value=False))
     )
-    return ShardState(
+    return nothing()._replace(
         pending_episodes=arrivals.admission.waiting,
-        waiting_verdicts=before.waiting_verdicts.clear(),
         active_episodes=conform(
             arrivals.formed.members.join(settled, on="unit", how="anti"), ActiveEpisodes
         ).sort(ActiveEpisodes.order),
@@ -173,7 +216,6 @@ def _checkpoint(
         ),
         spend=settlement.spend,
         refusals=settlement.refusals,
-        sequential_sums=sums,
     )
 
 
@@ -200,46 +242,35 @@ def ended_identities(ended: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _flows(
-    before: ShardState,
-    verdicts: pl.DataFrame,
-    arrivals: Arrivals,
-    judged: Judged,
-    settlement: Settlement,
-    ended: pl.DataFrame,
-) -> dict[str, Flow]:
-    """Return the conservation counts of what came to the shard."""
+def flows_in(before: ShardState, verdicts: pl.DataFrame, considered: Considered) -> dict[str, Flow]:
+    """Return the conservation counts of what came, but for what may be decided in this run."""
+    arrivals, judged, _ = considered
+    admission = arrivals.admission
     new = verdicts.filter(~pl.col("from_state"))
-    waiting = verdicts.join(judged.waiting, on=["piece", "row"], how="semi")
-    graded = ended["reason"].null_count()
-    endings = settlement.ended.group_by("disposition").len().sort("disposition")
-    dispositions = dict(zip(endings["disposition"], endings["len"], strict=True))
+    waiting = verdicts.join(judged.waiting, on=PLACE, how="semi")
     return {
         "episodes": Flow(
-            read=arrivals.admission.considered - before.pending_episodes.height,
+            read=admission.considered - before.pending_episodes.height,
             waiting_before=before.pending_episodes.height + before.active_episodes.height,
-            quarantined=arrivals.admission.quarantined.height,
-            already_known=arrivals.admission.already_known,
-            ended={"graded": graded, "ungraded": ended.height - graded},
-            waiting_after=arrivals.admission.waiting.height
-            + arrivals.formed.members.height
-            - ended.height
-            + arrivals.novel.height,
+            quarantined=admission.quarantined.height,
+            already_known=admission.already_known,
+            ended={},
+            waiting_after=admission.waiting.height,
         ),
         "verdicts": Flow(
             read=new.height,
             waiting_before=before.waiting_verdicts.height + before.awaiting_comparisons.height,
             quarantined=judged.quarantined.height,
             already_known=judged.already_known,
-            ended={**dispositions, "single": judged.single.height},
-            waiting_after=settlement.awaiting.height + waiting.height,
+            ended={"single": judged.single.height},
+            waiting_after=waiting.height,
         ),
         "comparisons": Flow(
             read=pairwise(new),
             waiting_before=pairwise(before.waiting_verdicts) + before.awaiting_comparisons.height,
             quarantined=judged.pairwise_quarantined,
             already_known=judged.pairwise_already_known,
-            ended=dispositions,
-            waiting_after=settlement.awaiting.height + pairwise(waiting),
+            ended={},
+            waiting_after=pairwise(waiting),
         ),
     }

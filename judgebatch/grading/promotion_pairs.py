@@ -47,7 +47,7 @@ def pairs_for_promotion(
 
     The episodes are those that the run decides with the judge, in admitted groups: what the
     ceiling keeps out is not asked about. Parameters are those of
-    :func:`judgebatch.grading.night.grade`, after the judge answered about wanted pairs.
+    :func:`judgebatch.grading.night.consider`, after the judge answered about wanted pairs.
     """
     arrivals = consider_episodes(episodes, state, tenants, known_episodes, clock)
     judged = consider_verdicts(

@@ -12,7 +12,7 @@ import polars as pl
 
 from judgebatch.contracts.promotions import OpenPromotions, Promotions, PromotionSteps
 from judgebatch.contracts.table import conform, empty
-from judgebatch.grading.clock import Clock
+from judgebatch.grading.clock import TIME, Clock
 from judgebatch.grading.consideration import Arrivals, Judged, as_comparisons
 from judgebatch.grading.references import TASK
 from judgebatch.grading.settlement import Settlement
@@ -21,6 +21,15 @@ from judgebatch.strengths import decide as decide_sequentially
 from judgebatch.vocabulary import ComparisonDisposition, Outcome
 
 KEYS = ["tenant_id", "task_id", "variant", "baseline"]
+TRIAL_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "tenant_id": pl.String,
+    "task_id": pl.String,
+    "variant": pl.String,
+    "baseline": pl.String,
+    "outcome": pl.String,
+    "judged_at": TIME,
+    "verdict_id": pl.String,
+}
 _COMPARED = ["tenant_id", "task_id", "verdict_id", "left", "right", "judged_at", "outcome"]
 _MEMBERS = ["left_member", "right_member"]
 
@@ -69,12 +78,31 @@ def promote(
     promotion
         What the settings test.
     """
+    trials = trials_of(settlement, judged, arrivals, promotion)
+    return decide_promotions(trials, sums, promotion, clock)
+
+
+def trials_of(
+    settlement: Settlement, judged: Judged, arrivals: Arrivals, promotion: Promotion | None
+) -> pl.DataFrame:
+    """Return the run's comparisons of variant and baseline, the variant on the left.
+
+    Parameters are those of :func:`promote`.
+    """
     if promotion is None:
-        return Promoted(empty(Promotions), empty(PromotionSteps), sums)
+        return pl.DataFrame(schema=TRIAL_SCHEMA)
     counted = settlement.counted.select(*_COMPARED, *_MEMBERS)
     across = _across(judged.outside, settlement.units).select(counted.columns)
     compared = _with_variants(pl.concat([counted, across]), arrivals)
-    trials = _trials(compared, promotion)
+    return _trials(compared, promotion).select(TRIAL_SCHEMA.keys())
+
+
+def decide_promotions(
+    trials: pl.DataFrame, sums: pl.DataFrame, promotion: Promotion | None, clock: Clock
+) -> Promoted:
+    """Return what trials decide, of all tasks of some tenants; see :func:`promote`."""
+    if promotion is None:
+        return Promoted(empty(Promotions), empty(PromotionSteps), sums)
     decided = decide_sequentially(trials, promotion.test, sums)
     accept_at, reject_at = boundaries(promotion.test)
     moved = trials.select(KEYS).unique()

@@ -154,45 +154,48 @@ def ledger(settlement: Settlement, clock: Clock) -> pl.DataFrame:
 
 
 def budgets(
-    arrivals: Arrivals, settlement: Settlement, involved: pl.DataFrame, clock: Clock
+    tenants: pl.DataFrame,
+    periods: pl.DataFrame,
+    spend: pl.DataFrame,
+    refusals: pl.DataFrame,
+    clock: Clock,
 ) -> pl.DataFrame:
-    """Return where the budgets of tenants with input or open state stand."""
-    rows = budget.standing(
-        arrivals.known_tenants.join(involved, on="tenant_id", how="semi"),
-        settlement.units,
-        settlement.spend,
-        settlement.refusals,
-        clock.literal(),
-    ).with_columns(
+    """Return where the budgets of tenants stand; parameters are those of budget.standing."""
+    rows = budget.standing(tenants, periods, spend, refusals, clock.literal()).with_columns(
         *clock.stamp(), ceiling_usd=usd("ceiling_nano_usd"), spent_usd=usd("spent_nano_usd")
     )
     return conform(rows, tables.Budgets)
 
 
-def grading_counts(ended: pl.DataFrame, tenants: pl.DataFrame, clock: Clock) -> pl.DataFrame:
-    """Return how many episodes ended how, per tenant, zeros included.
-
-    Parameters
-    ----------
-    ended
-        Episodes that ended.
-    tenants
-        ``tenant_id`` of every tenant with input or open state.
-    """
+def counts_of(ended: pl.DataFrame) -> pl.DataFrame:
+    """Return how many episodes ended how, per tenant: ``tenant_id, outcome, count``."""
     kind = (
         pl.when(pl.col("group_epoch").is_null())
         .then(pl.lit(ScoreKind.RELATIVE.value))
         .otherwise(pl.lit(ScoreKind.TOURNAMENT.value))
     )
-    tokens = pl.DataFrame(
-        {"outcome": [token.value for token in (*ScoreKind, *UngradedReason)]},
-        schema={"outcome": pl.String},
-    )
-    counted = (
+    return (
         ended.select("tenant_id", pl.coalesce("reason", kind).alias("outcome"))
         .group_by("tenant_id", "outcome")
         .agg(pl.len().cast(pl.Int64).alias("count"))
     )
+
+
+def grading_counts(counted: pl.DataFrame, tenants: pl.DataFrame, clock: Clock) -> pl.DataFrame:
+    """Return how many episodes ended how, per tenant, zeros included.
+
+    Parameters
+    ----------
+    counted
+        ``tenant_id, outcome, count``, over several rows where they come from several slices.
+    tenants
+        ``tenant_id`` of every tenant with input or open state.
+    """
+    tokens = pl.DataFrame(
+        {"outcome": [token.value for token in (*ScoreKind, *UngradedReason)]},
+        schema={"outcome": pl.String},
+    )
+    counted = counted.group_by("tenant_id", "outcome").agg(pl.col("count").sum())
     rows = (
         tenants.unique()
         .join(tokens, how="cross")

@@ -56,5 +56,9 @@ def tool_efficiency() -> pl.Expr:
 
 
 def ratio(value: pl.Expr, reference: pl.Expr) -> pl.Expr:
-    """Return ``value / reference``, null where the reference's is 0 or null."""
-    return pl.when(reference != 0).then(value / reference)
+    """Return ``value / reference``, null where the reference's is 0 or null.
+
+    The divisor is made a column: what a join takes from a single row is a scalar to Polars, which
+    then multiplies with its rounded reciprocal.
+    """
+    return pl.when(reference != 0).then(value / (reference + value * 0))

@@ -24,6 +24,9 @@ SCORE_SCHEMA = {
 }
 
 
+NONE_FAILED = pl.DataFrame(schema={"unit": pl.Int64})
+
+
 class Fitted(NamedTuple):
     """Tournament units after the fit."""
 

@@ -41,6 +41,19 @@ class Settlement(NamedTuple):
     refusals: pl.DataFrame
 
 
+class Due(NamedTuple):
+    """What is decided, as far as it is known before the ceilings are asked."""
+
+    decisions: Decisions
+    units: pl.DataFrame
+    """Units that are due, with what they cost and ``place``: their place among those of their
+    tenant that are decided at the same instant."""
+    too_small: pl.DataFrame
+    """Groups that closed too small to compare, with ``decided_at``."""
+    ballots: pl.DataFrame
+    """Comparisons of due units, with ``counts``."""
+
+
 def settle(
     arrivals: Arrivals,
     judged: Judged,
@@ -51,35 +64,78 @@ def settle(
 ) -> Settlement:
     """Decide what is due, admit it, fit it and count what became of every comparison.
 
-    ``judge_cost_nano_usd`` is what an attached judge declares for a call; None without one.
+    A group whose fit does not converge stays undecided and costs nothing; admission is then
+    reckoned anew without it. ``judge_cost_nano_usd`` is what an attached judge declares for a
+    call; None without one.
     """
-    formed = arrivals.formed
-    decisions, due = due_units(arrivals, judged, judge_cost_nano_usd, clock)
-    too_small = formed.groups.filter(
+    due = find_due(arrivals, judged, judge_cost_nano_usd, clock)
+    failed = scores.NONE_FAILED
+    while True:
+        units = due.units.join(failed, on="unit", how="anti", maintain_order="left")
+        admitted = budget.admit(units, arrivals.known_tenants, state.spend, state.refusals)
+        fitted = fit_admitted(due, admitted.units, tie_model)
+        if fitted.failed.is_empty():
+            return conclude(judged, due, admitted, fitted._replace(failed=failed))
+        failed = pl.concat([failed, fitted.failed])
+
+
+def find_due(
+    arrivals: Arrivals, judged: Judged, judge_cost_nano_usd: int | None, clock: Clock
+) -> Due:
+    """Find what is due and what it costs."""
+    decisions, units = due_units(arrivals, judged, judge_cost_nano_usd, clock)
+    too_small = arrivals.formed.groups.filter(
         pl.col("closed_at").is_not_null() & (pl.col("group_size") < pl.col("min_group_size"))
     ).with_columns(decided_at=pl.col("closed_at"))
-    ballots = counted(judged.inside, due)
-    due = with_costs(due, ballots, _live_across(judged.outside), judge_cost_nano_usd)
-    admitted, fitted = _admit_and_fit(due, ballots, arrivals, state, tie_model)
-    due = admitted.units.join(fitted.units, on="unit", how="left", maintain_order="left")
+    ballots = counted(judged.inside, units)
+    units = with_costs(units, ballots, _live_across(judged.outside), judge_cost_nano_usd)
+    units = units.sort("tenant_id", *budget.AT_ONCE, nulls_last=False)
+    return Due(
+        decisions,
+        units.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64)),
+        too_small,
+        ballots,
+    )
+
+
+def fit_admitted(due: Due, admitted: pl.DataFrame, tie_model: TieModel) -> scores.Fitted:
+    """Fit the tournament groups that the ceilings admit."""
+    groups = admitted.filter("admitted").filter(pl.col("group_epoch").is_not_null())
+    return scores.fit(
+        groups.select("unit", "min_group_size"), due.ballots.filter("counts"), tie_model
+    )
+
+
+def conclude(
+    judged: Judged,
+    due: Due,
+    admitted: budget.Admitted,
+    fitted: scores.Fitted,
+) -> Settlement:
+    """Return what comes of what was decided, admitted and fitted.
+
+    ``fitted.failed`` names all groups whose fit did not converge; they are none of ``admitted``.
+    """
+    decisions, too_small = due.decisions, due.too_small
+    units = admitted.units.join(fitted.units, on="unit", how="left", maintain_order="left")
     in_force = pl.col("counts") & pl.col("admitted")
-    ballots = ballots.join(
-        due.select("unit", "admitted", "verifier_outcome", "group_epoch"), on="unit", how="inner"
+    ballots = due.ballots.join(
+        units.select("unit", "admitted", "verifier_outcome", "group_epoch"), on="unit", how="inner"
     )
     counting = ballots.filter(in_force)
     seen = counts.sides(counting)
     tallies = counts.tally(seen)
-    pairs = decisions.pairs.join(due.filter("admitted").select("unit"), on="unit", how="semi")
+    pairs = decisions.pairs.join(units.filter("admitted").select("unit"), on="unit", how="semi")
     causes = counts.missing_pairs(pairs, counting).join(
         counts.error_code_counts(seen), on=counts.MEMBER, how="full", coalesce=True
     )
     relative = tallies.join(
-        due.filter(pl.col("group_epoch").is_null()).select("unit"), on="unit", how="semi"
+        units.filter(pl.col("group_epoch").is_null()).select("unit"), on="unit", how="semi"
     )
-    settled = pl.concat([due.select("unit"), too_small.select("unit")])
+    settled = pl.concat([units.select("unit"), too_small.select("unit")])
     return Settlement(
         decisions=decisions,
-        units=due,
+        units=units,
         too_small=too_small,
         tallies=tallies,
         strengths=fitted.strengths,
@@ -179,29 +235,6 @@ def with_costs(
         )
         .drop(*beyond, *live)
     )
-
-
-def _admit_and_fit(
-    due: pl.DataFrame,
-    ballots: pl.DataFrame,
-    arrivals: Arrivals,
-    state: ShardState,
-    tie_model: TieModel,
-) -> tuple[budget.Admitted, scores.Fitted]:
-    """Admit in order, then fit what was admitted.
-
-    A group whose fit does not converge stays undecided and costs nothing; admission is then
-    reckoned anew without it.
-    """
-    while True:
-        admitted = budget.admit(due, arrivals.known_tenants, state.spend, state.refusals)
-        groups = admitted.units.filter("admitted").filter(pl.col("group_epoch").is_not_null())
-        fitted = scores.fit(
-            groups.select("unit", "min_group_size"), ballots.filter("counts"), tie_model
-        )
-        if fitted.failed.is_empty():
-            return admitted, fitted
-        due = due.join(fitted.failed, on="unit", how="anti", maintain_order="left")
 
 
 def _ended(ballots: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,14 @@
 
 from judgebatch.inputs.files import InputFile, discover
 from judgebatch.inputs.lookup import rows_with
-from judgebatch.inputs.reading import AcceptedBatch, FileShape, inspect_file, read_file
+from judgebatch.inputs.parquet import Span
+from judgebatch.inputs.reading import (
+    AcceptedBatch,
+    FileShape,
+    inspect_file,
+    read_file,
+    split_file,
+)
 from judgebatch.inputs.spec import InputKind, InputSpec, WideQuestion
 
 __all__ = [
@@ -11,9 +18,11 @@ __all__ = [
     "InputFile",
     "InputKind",
     "InputSpec",
+    "Span",
     "WideQuestion",
     "discover",
     "inspect_file",
     "read_file",
     "rows_with",
+    "split_file",
 ]

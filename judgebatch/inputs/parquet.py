@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from judgebatch.errors import InputError
@@ -13,7 +14,25 @@ _MAGIC = b"PAR1"
 _MOST_ROWS = 100_000
 _FEWEST_ROWS = 1_000
 _BATCH_BYTES = 64 << 20
+_SPAN_BYTES = 128 << 20
+_SPAN_ROWS = 500_000
 _FAILURES = (pa.ArrowException, OSError, ValueError, MemoryError, RecursionError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Consecutive row groups of a file; without ``groups`` the whole file.
+
+    Parameters
+    ----------
+    groups
+        Their numbers.
+    first_row
+        The number of their first row in the file.
+    """
+
+    groups: range | None = None
+    first_row: int = 0
 
 
 def place(file: InputFile, spec: InputSpec) -> str:
@@ -45,8 +64,29 @@ def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[ParquetFile]:
         yield parquet
 
 
-def batches(parquet: ParquetFile, file: InputFile, spec: InputSpec) -> Iterator[RecordBatch]:
-    """Yield the rows in order, in batches of up to 100,000 rows or about 64 MiB.
+def spans(parquet: ParquetFile) -> list[Span]:
+    """Return the file in parts that can be read side by side: about 128 MiB or 500,000 rows.
+
+    The parts depend on the file alone.
+    """
+    meta = parquet.metadata
+    found: list[Span] = []
+    first = first_row = row = size = 0
+    for index in range(meta.num_row_groups):
+        group = meta.row_group(index)
+        size += group.total_byte_size
+        row += group.num_rows
+        full = size >= _SPAN_BYTES or row - first_row >= _SPAN_ROWS
+        if full or index == meta.num_row_groups - 1:
+            found.append(Span(range(first, index + 1), first_row))
+            first, first_row, size = index + 1, row, 0
+    return found or [Span()]
+
+
+def batches(
+    parquet: ParquetFile, file: InputFile, spec: InputSpec, span: Span
+) -> Iterator[RecordBatch]:
+    """Yield the rows of a span in order, in batches of up to 100,000 rows or about 64 MiB.
 
     Raises
     ------
@@ -58,7 +98,8 @@ def batches(parquet: ParquetFile, file: InputFile, spec: InputSpec) -> Iterator[
     per_row = max(1, size // max(1, meta.num_rows))
     rows = min(_MOST_ROWS, max(_FEWEST_ROWS, _BATCH_BYTES // per_row))
     try:
-        for batch in parquet.iter_batches(batch_size=rows):
+        groups = None if span.groups is None else list(span.groups)
+        for batch in parquet.iter_batches(batch_size=rows, row_groups=groups):
             batch.validate(full=True)
             yield batch
     except _FAILURES as error:

@@ -15,7 +15,7 @@ from judgebatch.inputs.casts import cast_column
 from judgebatch.inputs.files import InputFile
 from judgebatch.inputs.json_rows import json_rows
 from judgebatch.inputs.layout import Layout, lay_out, wide_name
-from judgebatch.inputs.parquet import batches, open_parquet, place
+from judgebatch.inputs.parquet import Span, batches, open_parquet, place, spans
 from judgebatch.inputs.spec import InputKind, InputSpec
 from judgebatch.vocabulary import QuarantineReason
 
@@ -38,6 +38,10 @@ _NEVER_EMPTY = frozenset(
         "verifier_outcome",
     }
 )
+
+
+WHOLE = Span()
+_WORTH_SPLITTING = 4 << 20
 
 
 class AcceptedBatch(NamedTuple):
@@ -71,8 +75,22 @@ def inspect_file(file: InputFile, spec: InputSpec) -> FileShape:
         return FileShape(parquet.metadata.num_rows, tuple(name for name, _ in layout.extras))
 
 
-def read_file(file: InputFile, spec: InputSpec) -> Iterator[AcceptedBatch]:
-    """Yield the rows of a file in order, in batches of bounded size.
+def split_file(file: InputFile, spec: InputSpec) -> list[Span]:
+    """Return the parts of a file that can be read side by side; a small one has one part.
+
+    Raises
+    ------
+    InputError
+        The file is not readable Parquet.
+    """
+    if file.size < _WORTH_SPLITTING:
+        return [Span()]
+    with open_parquet(file, spec) as parquet:
+        return spans(parquet)
+
+
+def read_file(file: InputFile, spec: InputSpec, span: Span = WHOLE) -> Iterator[AcceptedBatch]:
+    """Yield the rows of a file, or of a part of it, in order, in batches of bounded size.
 
     Raises
     ------
@@ -83,8 +101,8 @@ def read_file(file: InputFile, spec: InputSpec) -> Iterator[AcceptedBatch]:
     where = place(file, spec)
     with open_parquet(file, spec) as parquet:
         layout = lay_out(parquet.schema_arrow, spec, where)
-        first_row = 0
-        for batch in batches(parquet, file, spec):
+        first_row = span.first_row
+        for batch in batches(parquet, file, spec, span):
             yield _accept(batch, layout, spec, file, first_row)
             first_row += batch.num_rows
 

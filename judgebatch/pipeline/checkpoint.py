@@ -1,20 +1,44 @@
 """The checkpoint on disk: a shard's state as small tables, and its identities as sorted files."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import polars as pl
 
-from judgebatch.contracts.state import KnownEpisodes, KnownVerdicts
+from judgebatch.contracts.state import (
+    ActiveEpisodes,
+    AwaitingComparisons,
+    EpochCounters,
+    KnownEpisodes,
+    KnownReferences,
+    KnownVerdicts,
+    OpenGroups,
+    PendingEpisodes,
+    WaitingVerdicts,
+)
 from judgebatch.contracts.table import Table, conform, empty
 from judgebatch.errors import WarehouseDamagedError
 from judgebatch.grading.state import STATE_TABLES, ShardState
 from judgebatch.pipeline.identities import Identities
+from judgebatch.pipeline.slices import WHOLE, Slice
 from judgebatch.warehouse import Manifest, Warehouse, write_table
 from judgebatch.warehouse.durable import files_below
 from judgebatch.warehouse.layout import MANIFEST, STATE
+from judgebatch.warehouse.parquet import read_facts
 
 IDENTITY_TABLES: tuple[type[Table], ...] = (KnownEpisodes, KnownVerdicts)
+
+TASK_TABLES: tuple[type[Table], ...] = (
+    PendingEpisodes,
+    WaitingVerdicts,
+    ActiveEpisodes,
+    OpenGroups,
+    EpochCounters,
+    KnownReferences,
+    AwaitingComparisons,
+)
+"""The tables whose rows belong to a task; the others are about whole tenants."""
 
 
 def shard_folder(shard: int) -> str:
@@ -28,17 +52,20 @@ class Checkpoint:
 
     folder: Path | None
 
-    def state(self) -> ShardState:
-        """Read the state; a table that has no rows has no file."""
-        return ShardState(*(self._read(table) for table in STATE_TABLES))
+    def state(self, part: Slice = WHOLE) -> ShardState:
+        """Read the state, of tasks only those of a slice; a table that has no rows has no file."""
+        return ShardState(*(self.read(table, part) for table in STATE_TABLES))
 
-    def _read(self, table: type[Table]) -> pl.DataFrame:
-        if self.folder is None:
+    def read(self, table: type[Table], part: Slice = WHOLE) -> pl.DataFrame:
+        """Read one table of the state."""
+        path = None if self.folder is None else self.folder / f"{table.name}.parquet"
+        if path is None or not path.exists():
             return empty(table)
-        path = self.folder / f"{table.name}.parquet"
-        if not path.exists():
-            return empty(table)
-        return conform(pl.read_parquet(path, hive_partitioning=False), table)
+        rows = pl.scan_parquet(path, hive_partitioning=False)
+        within = part.within() if table in TASK_TABLES else None
+        if within is not None:
+            rows = rows.filter(within)
+        return conform(rows.collect(), table)
 
     def files(self) -> list[str]:
         """Return every file of the shard, relative to its folder."""
@@ -94,19 +121,30 @@ def _changed_at(path: Path) -> int:
         return 0
 
 
-def write_state(state: ShardState, before: ShardState, folder: Path) -> list[str]:
+def write_state(
+    parts: Mapping[type[Table], Iterable[pl.DataFrame]], before: Checkpoint, folder: Path
+) -> list[str]:
     """Write a shard's state; return the files that did not change and are to be carried over.
 
-    Tables without rows are left out.
+    Parameters
+    ----------
+    parts
+        Every table of the state as frames in its order. One without rows has no file.
+    before
+        The checkpoint before.
+    folder
+        The shard's folder in the new one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     unchanged = []
-    for table, frame, old in zip(STATE_TABLES, state, before, strict=True):
-        name = f"{table.name}.parquet"
-        if frame.is_empty():
-            continue
-        if frame.equals(old, null_equal=True):
-            unchanged.append(name)
-        else:
-            write_table(folder / name, table, frame)
+    for table in STATE_TABLES:
+        path = folder / f"{table.name}.parquet"
+        facts = write_table(path, table, parts[table])
+        if facts.rows == 0:
+            path.unlink()
+        elif before.folder is not None and (before.folder / path.name).exists():
+            old = read_facts(before.folder / path.name)
+            if old is not None and old.content == facts.content:
+                path.unlink()
+                unchanged.append(path.name)
     return unchanged

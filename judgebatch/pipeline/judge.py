@@ -170,6 +170,7 @@ class JudgeAtWork:
         rows = rows.with_columns(
             shard_of(rows["tenant_id"], self._warehouse.n_shards).alias("shard")
         )
+        rows = rows.sort("tenant_id", "task_id", "verdict_id")
         for (shard,), part in rows.partition_by("shard", as_dict=True, include_key=False).items():
             self._scratch.write(StagedVerdicts, int(shard), place, part)
 

@@ -1,11 +1,13 @@
 """What the readings of a shard's verdicts are published as."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from judgebatch.contracts import interpretations as i
 from judgebatch.contracts.accounting import Accounting, AccountingCodes, Restatements
 from judgebatch.contracts.diagnostics import JudgeAgreement, JudgeAnswers
-from judgebatch.contracts.table import Table, conform
+from judgebatch.contracts.table import Table, conform, empty
 from judgebatch.grading.clock import Clock
 from judgebatch.verdicts import InterpretedBatch, account, count_judges, restate
 from judgebatch.warehouse import Pieces
@@ -19,6 +21,14 @@ BATCH_TABLES: tuple[type[Table], ...] = (
     i.InterpretationDefects,
 )
 """The tables of an InterpretedBatch, in its order."""
+
+COUNTED_TABLES: tuple[type[Table], ...] = (
+    Accounting,
+    AccountingCodes,
+    JudgeAnswers,
+    JudgeAgreement,
+)
+"""Additive counts of first readings."""
 
 _COUNTED = [
     "tenant_id",
@@ -86,24 +96,21 @@ class Readings:
         self._answers.append(judges.answers)
         self._agreement.append(judges.agreement)
 
-    def finish(self) -> None:
-        """Publish what is counted over all chunks."""
-        counted: tuple[tuple[type[Table], list[pl.DataFrame]], ...] = (
-            (Accounting, self._accounts),
-            (AccountingCodes, self._codes),
-            (JudgeAnswers, self._answers),
-            (JudgeAgreement, self._agreement),
-        )
-        for table, parts in counted:
-            if parts:
-                whole = (
-                    pl.concat(parts)
-                    .group_by(name for name in table.order)
-                    .agg(pl.exclude(table.order).sum())
-                    .sort(table.order)
-                )
-                self._write(table, whole.with_columns(self._clock.stamp()), 0)
+    def counted(self) -> dict[type[Table], pl.DataFrame]:
+        """Return what is counted over all chunks, as rows of COUNTED_TABLES."""
+        parts = (self._accounts, self._codes, self._answers, self._agreement)
+        return {
+            table: added_up(table, [rows.with_columns(self._clock.stamp()) for rows in frames])
+            for table, frames in zip(COUNTED_TABLES, parts, strict=True)
+        }
 
     def _write(self, table: type[Table], frame: pl.DataFrame, number: int) -> None:
         if not frame.is_empty():
             self._out.write(table, self._shard, conform(frame, table), number)
+
+
+def added_up(table: type[Table], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the sums of additive counts that come in parts."""
+    keys = [*table.order, "run", "as_of"]
+    rows = pl.concat([empty(table), *(conform(part, table) for part in parts)])
+    return conform(rows.group_by(keys).agg(pl.exclude(keys).sum()).sort(table.order), table)

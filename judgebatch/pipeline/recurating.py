@@ -196,7 +196,7 @@ def _records(
             new_verdict_id=new_id(pl.col("verdict_id"), run), who=pl.lit(who), why=pl.lit(why)
         )
         .drop("place")
-        .sort("tenant_id", "verdict_id", "path")
+        .sort("tenant_id", "task_id", "verdict_id", "path")
     )
 
 

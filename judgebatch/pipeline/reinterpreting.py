@@ -35,6 +35,7 @@ _KEPT = (
     "verdict",
 )
 _IDENTITY = ("tenant_id", "verdict_id")
+_ORDER = ("tenant_id", "task_id", "verdict_id")
 
 
 class Reinterpreted(NamedTuple):
@@ -142,16 +143,16 @@ def split_by_shard(warehouse: Warehouse, log: RunLog, folder: Path) -> dict[int,
 
 
 def in_key_order(files: tuple[Path, ...]) -> Iterator[pl.DataFrame]:
-    """Yield the rows of Arrow files by (tenant_id, verdict_id), a chunk at a time."""
+    """Yield the rows of Arrow files by (tenant_id, task_id, verdict_id), a chunk at a time."""
     pieces = [mapped(path) for path in files]
     keys = pl.concat(
         [
-            piece.select("tenant_id", "verdict_id").with_columns(
+            piece.select(_ORDER).with_columns(
                 piece=pl.lit(number, dtype=pl.Int64), place=pl.int_range(pl.len(), dtype=pl.Int64)
             )
             for number, piece in enumerate(pieces)
         ]
-    ).sort("tenant_id", "verdict_id")
+    ).sort(_ORDER)
     for first in range(0, keys.height, CHUNK):
         wanted = keys.slice(first, CHUNK).with_columns(at=pl.int_range(pl.len(), dtype=pl.Int64))
         gathered = [

@@ -17,12 +17,11 @@ from judgebatch.contracts.releases import ReleasedRows, Releases
 from judgebatch.contracts.rows import EpisodeRows, VerdictRows
 from judgebatch.contracts.table import Table, conform, empty, schema_of
 from judgebatch.errors import UsageError
-from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
 from judgebatch.grading.clock import Clock
 from judgebatch.inputs import InputKind
 from judgebatch.pipeline.checkpoint import check_files
 from judgebatch.pipeline.derived_identities import content_of
-from judgebatch.pipeline.ingest import STAGED
+from judgebatch.pipeline.ingest import STAGED, prepared
 from judgebatch.pipeline.recurating import without_kind
 from judgebatch.pipeline.reinterpreting import carry_state, table_files
 from judgebatch.pipeline.scratch import Scratch
@@ -200,14 +199,11 @@ def _stage(kind: InputKind, rows: pl.DataFrame, warehouse: Warehouse, scratch: S
     accepted = content_of(rows["content"], _ROWS[kind]).hstack(
         rows.select("source_file", "source_row")
     )
-    if kind == InputKind.VERDICTS:
-        overdue = rows["reason"] == QuarantineReason.UNKNOWN_EPISODE.value
-        accepted = fingerprinted(accepted, "verdict_id", VERDICT_CONTENT).with_columns(
-            live=pl.lit(False), released=overdue
-        )
+    overdue = rows["reason"] == QuarantineReason.UNKNOWN_EPISODE.value
+    accepted = prepared(accepted.with_columns(overdue.alias("released")), kind)
     named = rows.with_columns(released_in=pl.col("release"))
-    shards = warehouse.shard_of(rows["tenant_id"].fill_null(""))
     for table, frame in ((STAGED[kind], accepted), (ReleasedRows, named)):
+        shards = warehouse.shard_of(frame["tenant_id"].fill_null(""))
         staged = conform(frame, table).with_columns(shards.alias("shard"))
         parts = staged.partition_by("shard", as_dict=True, include_key=False, maintain_order=True)
         order = list(InputKind).index(kind) if table is ReleasedRows else 0

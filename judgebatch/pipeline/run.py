@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +17,11 @@ from judgebatch.contracts.promotions import PromotionPairs
 from judgebatch.contracts.table import Table, empty
 from judgebatch.errors import InputError
 from judgebatch.grading.clock import Clock
-from judgebatch.inputs import InputKind
+from judgebatch.inputs import InputKind, split_file
 from judgebatch.judging import Counts
 from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
 from judgebatch.pipeline.html_report import stage_report
-from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest
+from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest, whole_file
 from judgebatch.pipeline.judge import Attached, JudgeAtWork, attached_judge
 from judgebatch.pipeline.mapping import Mapper, in_process
 from judgebatch.pipeline.opening import (
@@ -38,13 +39,17 @@ from judgebatch.pipeline.releasing import stage_released
 from judgebatch.pipeline.report import RunReport, conservation, summary
 from judgebatch.pipeline.scratch import Scratch, mapped
 from judgebatch.pipeline.shard import (
+    FinishTask,
     ShardGraded,
     ShardTask,
+    finish_shard,
     grade_shard,
+    grade_slices,
     promotion_of,
     promotion_pairs_in_shard,
     wanted_in_shard,
 )
+from judgebatch.pipeline.slice_grading import Cut, cut_shard
 from judgebatch.pipeline.spares import keep_spares
 from judgebatch.pipeline.warnings import run_warnings
 from judgebatch.reporting.metrics import metrics_text, write_metrics
@@ -63,6 +68,10 @@ from judgebatch.warehouse import (
 from judgebatch.warehouse.publishing import publish
 
 T = TypeVar("T")
+
+SLICE_ROWS = 400_000
+"""About how many rows are graded at once: some 2 KB of memory each."""
+
 
 Progress = Callable[[str, int, int], None]
 """Told the stage, how many of its tasks are done, and how many there are."""
@@ -126,6 +135,7 @@ def run(
     mapper: Mapper = in_process,
     progress: Progress = silent,
     kind: RunKind = RunKind.GRADING,
+    slice_rows: int = SLICE_ROWS,
 ) -> RunReport:
     """Do one night.
 
@@ -143,6 +153,8 @@ def run(
         Told how far the stages are.
     kind
         ``grading`` or ``backfill``.
+    slice_rows
+        Shards with more rows are graded in slices of about so many: what a worker holds at once.
 
     Raises
     ------
@@ -179,8 +191,7 @@ def run(
         released = stage_released(opened.warehouse, opened.log, Scratch(staging.scratch / "ingest"))
         tasks = _shard_tasks(opened, staging, clock)
         asked = _ask(opened, tasks, clock, mapper, progress)
-        graded = _followed("grade", mapper(grade_shard, tasks), len(tasks), progress)
-        shards = sorted(graded, key=lambda one: one.shard)
+        shards = _grade(tasks, _weights(ingested, staging), slice_rows, mapper, progress)
         if strict:
             _refuse_quarantined(shards, ingested)
         warnings = run_warnings(opened.settings, opened.inputs.changed, shards, asked, clock)
@@ -206,10 +217,13 @@ def _followed(stage: str, results: Iterator[T], total: int, progress: Progress) 
 def _ingest(opened: Opened, staging: Staging, mapper: Mapper, progress: Progress) -> list[Ingested]:
     scratch = Scratch(staging.scratch / "ingest")
     tasks = [
-        IngestTask(one.file, one.spec, place, scratch, opened.warehouse.n_shards)
+        IngestTask(one.file, one.spec, span, place, scratch, opened.warehouse.n_shards)
         for place, one in enumerate(opened.inputs.new)
+        for span in split_file(one.file, one.spec)
     ]
-    ingested = list(_followed("ingest", mapper(ingest, tasks), len(tasks), progress))
+    parts = _followed("ingest", mapper(ingest, tasks), len(tasks), progress)
+    by_file = groupby(zip(tasks, parts, strict=True), key=lambda pair: pair[0].place)
+    ingested = [whole_file(part for _, part in pairs) for _, pairs in by_file]
     for one, read in zip(opened.inputs.new, ingested, strict=True):
         if read.digest != opened.inputs.digests[one.name]:
             raise InputError(
@@ -239,6 +253,47 @@ def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTa
         )
         for shard in shards
     ]
+
+
+def _weights(ingested: list[Ingested], staging: Staging) -> Counter[int]:
+    """Return about how many rows each shard has: new ones and those of the checkpoint."""
+    weights = Counter[int]()
+    for file in ingested:
+        weights.update(file.staged)
+    for entry in staging.parent.files if staging.parent else ():
+        folder, _, inside = entry.path.removeprefix("state/").partition("/")
+        if entry.path.startswith("state/") and "/" not in inside and entry.rows:
+            weights[int(folder.rpartition("-")[2])] += entry.rows
+    return weights
+
+
+def _grade(
+    tasks: list[ShardTask],
+    weights: Counter[int],
+    slice_rows: int,
+    mapper: Mapper,
+    progress: Progress,
+) -> list[ShardGraded]:
+    """Grade all shards: a small one as one task, a large one in slices."""
+    progress("grade", 0, len(tasks))
+    done: list[ShardGraded] = []
+    large = [task for task in tasks if weights[task.shard] > slice_rows]
+    if large:
+        cuts = [Cut(task.sliced(), slice_rows) for task in large]
+        shards = list(mapper(cut_shard, cuts))
+        graded = grade_slices(shards, mapper)
+        finish = [
+            FinishTask(task, shard, tuple(slices))
+            for task, shard, slices in zip(large, shards, graded, strict=True)
+        ]
+        for one in mapper(finish_shard, finish):
+            done.append(one)
+            progress("grade", len(done), len(tasks))
+    small = [task for task in tasks if weights[task.shard] <= slice_rows]
+    for one in mapper(grade_shard, small):
+        done.append(one)
+        progress("grade", len(done), len(tasks))
+    return sorted(done, key=lambda one: one.shard)
 
 
 def _ask(

@@ -36,11 +36,13 @@ class Scratch:
     ) -> None:
         """Write one piece: rows of one batch of one file that belong to one shard.
 
+        ``sequence`` is the file's place and the batch's place in it.
+
         Written again, by a task that is retried, a piece replaces itself.
         """
         folder = self._folder(table, shard)
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{sequence[0]:06d}-{sequence[1]:06d}.arrow"
+        path = folder / f"{sequence[0]:07d}-{sequence[1]:012d}.arrow"
         temporary = path.with_suffix(".partial")
         conform(rows, table).rechunk().write_ipc(temporary, compression="uncompressed")
         temporary.replace(path)

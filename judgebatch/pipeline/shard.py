@@ -1,32 +1,55 @@
 """Grade: one shard's new rows and checkpoint into pieces of tables and the next checkpoint."""
 
+import functools
+import operator
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
 from judgebatch.contracts import grading as tables
 from judgebatch.contracts.judgments import WantedPairs
 from judgebatch.contracts.policies import AnswerRows
-from judgebatch.contracts.promotions import OpenPromotions, PromotionPairs
+from judgebatch.contracts.promotions import (
+    OpenPromotions,
+    PromotionPairs,
+    Promotions,
+    PromotionSteps,
+    SequentialSums,
+)
 from judgebatch.contracts.releases import ReleasedRows
-from judgebatch.contracts.rows import EpisodeRows, QuarantineRows, VerdictRows
-from judgebatch.contracts.staged import StagedVerdicts
-from judgebatch.contracts.state import KnownEpisodes, KnownVerdicts, WaitingVerdicts
-from judgebatch.contracts.table import Table, conform, schema_of
-from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
+from judgebatch.contracts.rows import QuarantineRows
+from judgebatch.contracts.staged import StagedEpisodes, StagedVerdicts
+from judgebatch.contracts.state import (
+    ActiveEpisodes,
+    KnownEpisodes,
+    KnownTenants,
+    KnownVerdicts,
+    Refusals,
+    Spend,
+)
+from judgebatch.contracts.table import Table
 from judgebatch.grading.asking import wanted_of_judge
 from judgebatch.grading.clock import Clock
-from judgebatch.grading.consideration import PLACE
-from judgebatch.grading.night import Flow, Night, grade
+from judgebatch.grading.night import Flow
 from judgebatch.grading.promotion_pairs import pairs_for_promotion
-from judgebatch.grading.promotions import Promotion, open_promotions
-from judgebatch.grading.publication import quarantine
-from judgebatch.grading.state import ShardState
-from judgebatch.pipeline import tenants
-from judgebatch.pipeline.checkpoint import Checkpoint, shard_folder, write_state
-from judgebatch.pipeline.identities import Identities
+from judgebatch.grading.promotions import Promotion, decide_promotions, open_promotions
+from judgebatch.grading.publication import budgets, grading_counts, quarantine
+from judgebatch.pipeline.bundles import read_bundle
+from judgebatch.pipeline.checkpoint import (
+    IDENTITY_TABLES,
+    TASK_TABLES,
+    Checkpoint,
+    shard_folder,
+    write_state,
+)
+from judgebatch.pipeline.mapping import Mapper, in_process
+from judgebatch.pipeline.opening_slices import OpenedSlice, open_slice
 from judgebatch.pipeline.policy_plan import PolicyPlan
+from judgebatch.pipeline.readings import COUNTED_TABLES, added_up
 from judgebatch.pipeline.releasing import marked_as_released
 from judgebatch.pipeline.scratch import Scratch, mapped
 from judgebatch.pipeline.shard_policies import (
@@ -36,8 +59,24 @@ from judgebatch.pipeline.shard_policies import (
     read_policy_state,
     write_policy_state,
 )
+from judgebatch.pipeline.slice_grading import (
+    Decided,
+    Ended,
+    SlicedShard,
+    SliceGraded,
+    SliceTask,
+    ToShard,
+    admit_shard,
+    conclude_slice,
+    consider_slice,
+    counts_by,
+    fit_slice,
+    known_tenants,
+    read_decided,
+)
+from judgebatch.pipeline.tenants import in_force
 from judgebatch.pipeline.texts import ShardTexts
-from judgebatch.policies.night import PolicyNight, PolicyState
+from judgebatch.policies.night import PolicyNight
 from judgebatch.settings import Settings
 from judgebatch.settings.tables import PromotionScope
 from judgebatch.strengths import SequentialTest
@@ -59,6 +98,20 @@ class ShardTask:
     pieces: Pieces
     checkpoint: Checkpoint
     state_dir: Path
+
+    def sliced(self) -> SlicedShard:
+        """Return what its slices need to know, as one slice."""
+        return SlicedShard(
+            shard=self.shard,
+            clock=self.clock,
+            settings=self.settings,
+            promotion=promotion_of(self.settings),
+            judge_cost_nano_usd=self.judge_cost_nano_usd,
+            scratch=self.scratch,
+            work=self.scratch.folder.with_name("slices"),
+            pieces=self.pieces,
+            checkpoint=self.checkpoint,
+        )
 
 
 @dataclass(frozen=True)
@@ -86,75 +139,43 @@ class ShardGraded:
     fit_failed: int
 
 
-@dataclass(frozen=True)
-class _Opened:
-    """What a shard starts from."""
-
-    state: ShardState
-    policies: PolicyState
-    episodes: pl.DataFrame
-    answers: pl.DataFrame
-    verdicts: pl.DataFrame
-    """Without their texts."""
-    pieces: list[pl.DataFrame | Path]
-    """Where the texts lie."""
-    known_episodes: Identities
-    known_verdicts: Identities
-    tenants: pl.DataFrame
-    """The settings in force."""
-
-    @property
-    def rests(self) -> bool:
-        """Whether nothing can happen to the shard."""
-        state, policies = self.state, self.policies
-        frames = (
-            self.episodes,
-            self.verdicts,
-            self.answers,
-            state.pending_episodes,
-            state.active_episodes,
-            state.open_groups,
-            state.awaiting_comparisons,
-            policies.held,
-            policies.awaiting,
-        )
-        return all(frame.is_empty() for frame in frames)
-
-
-def _open(task: ShardTask) -> _Opened:
+def _rests(task: ShardTask) -> bool:
+    """Return whether nothing can happen to a shard."""
+    staged = (StagedEpisodes, StagedVerdicts, AnswerRows, QuarantineRows)
+    if any(task.scratch.paths(table, task.shard) for table in staged):
+        return False
     state = task.checkpoint.state()
     policies = read_policy_state(task.checkpoint.folder)
-    episodes = task.scratch.read(EpisodeRows, task.shard)
-    answers = task.scratch.read(AnswerRows, task.shard)
-    verdicts, pieces = _verdict_rows(task, state.waiting_verdicts)
-    ids = [frame["tenant_id"] for frame in (episodes, verdicts, answers, policies.held)]
-    ids.append(state.pending_episodes["tenant_id"])
-    return _Opened(
-        state,
-        policies,
-        episodes,
-        answers,
-        verdicts,
-        pieces,
-        task.checkpoint.identities(KnownEpisodes),
-        task.checkpoint.identities(KnownVerdicts),
-        tenants.in_force(task.settings, pl.concat(ids), state.known_tenants),
+    frames = (
+        state.pending_episodes,
+        state.waiting_verdicts,
+        state.active_episodes,
+        state.open_groups,
+        state.awaiting_comparisons,
+        policies.held,
+        policies.awaiting,
     )
+    return all(frame.is_empty() for frame in frames)
+
+
+def _open(task: ShardTask) -> OpenedSlice:
+    """Open a whole shard: what an attached judge is asked is found at once."""
+    return open_slice(task.scratch, task.shard, task.checkpoint, task.settings)
 
 
 def wanted_in_shard(task: ShardTask) -> Path | None:
     """Write which pairs an attached judge is to be asked about; return the file, None for none."""
-    opened = _open(task)
     cost = task.judge_cost_nano_usd
-    if opened.rests or cost is None:
+    if cost is None or _rests(task):
         return None
+    opened = _open(task)
     wanted = wanted_of_judge(
         opened.episodes,
         opened.verdicts,
         opened.state,
         opened.tenants,
-        opened.known_episodes.lookup,
-        opened.known_verdicts.lookup,
+        task.checkpoint.identities(KnownEpisodes).lookup,
+        task.checkpoint.identities(KnownVerdicts).lookup,
         ShardTexts(opened.pieces, None, task.shard, task.clock),
         cost,
         task.clock,
@@ -168,16 +189,16 @@ def promotion_pairs_in_shard(task: ShardTask) -> Path | None:
     cost = task.judge_cost_nano_usd
     if promotion is None or cost is None:
         return None
-    opened = _open(task)
-    if opened.rests:
+    if _rests(task):
         return None
+    opened = _open(task)
     pairs = pairs_for_promotion(
         opened.episodes,
         opened.verdicts,
         opened.state,
         opened.tenants,
-        opened.known_episodes.lookup,
-        opened.known_verdicts.lookup,
+        task.checkpoint.identities(KnownEpisodes).lookup,
+        task.checkpoint.identities(KnownVerdicts).lookup,
         ShardTexts(opened.pieces, None, task.shard, task.clock),
         TieModel.parse(task.settings.fit.tie_model),
         promotion,
@@ -197,71 +218,164 @@ def _left(task: ShardTask, table: type[Table], rows: pl.DataFrame) -> Path | Non
 
 
 def grade_shard(task: ShardTask) -> ShardGraded:
-    """Grade one shard and write its pieces and its checkpoint."""
-    opened = _open(task)
-    if opened.rests and not task.scratch.paths(QuarantineRows, task.shard):
-        return _untouched(task, opened.state)
-    state, rows = opened.state, opened.verdicts
-    known_episodes, known_verdicts = opened.known_episodes, opened.known_verdicts
-    texts = ShardTexts(opened.pieces, task.pieces, task.shard, task.clock)
-    night = grade(
-        opened.episodes,
-        rows,
-        state,
-        opened.tenants,
-        known_episodes.lookup,
-        known_verdicts.lookup,
-        texts,
-        TieModel.parse(task.settings.fit.tie_model),
-        promotion_of(task.settings),
-        task.judge_cost_nano_usd,
+    """Grade a shard as one slice, and write its pieces and its checkpoint."""
+    if _rests(task):
+        return _untouched(task)
+    shard = task.sliced()
+    (graded,) = grade_slices([shard])
+    return finish_shard(FinishTask(task, shard, tuple(graded)))
+
+
+def grade_slices(
+    shards: Sequence[SlicedShard], mapper: Mapper = in_process
+) -> list[list[SliceGraded]]:
+    """Grade all slices of some shards, stage by stage."""
+    tasks = [SliceTask(shard, part) for shard in shards for part in shard.slices]
+    for _ in mapper(consider_slice, tasks):
+        pass
+    while True:
+        for _ in mapper(admit_shard, shards):
+            pass
+        # A group whose fit does not converge costs nothing: then admission is reckoned anew.
+        if not sum(mapper(fit_slice, tasks)):
+            break
+    graded = mapper(conclude_slice, tasks)
+    return [[next(graded) for _ in shard.slices] for shard in shards]
+
+
+class FinishTask(NamedTuple):
+    """A shard whose slices are graded."""
+
+    task: ShardTask
+    shard: SlicedShard
+    graded: tuple[SliceGraded, ...]
+
+
+def finish_shard(finish: FinishTask) -> ShardGraded:
+    """Publish what is a shard's as a whole, judge its policies, and write its checkpoint."""
+    task, shard, graded = finish
+    folder = task.state_dir / shard_folder(task.shard)
+    tenants = known_tenants(shard)
+    ended = [read_bundle(shard.folder(part) / "ended", Ended) for part in shard.slices]
+    left = [read_bundle(shard.folder(part) / "to_shard", ToShard) for part in shard.slices]
+    involved = pl.concat(one.involved for one in left).unique()
+    decided = read_decided(shard)
+    promoted = decide_promotions(
+        pl.concat(one.trials for one in ended),
+        task.checkpoint.read(SequentialSums),
+        shard.promotion,
         task.clock,
     )
-    waiting = texts.with_texts(
-        rows.drop("considered_at", "unknown_episode_window_us")
-        .join(night.still_waiting, on=PLACE, how="inner")
-        .sort(WaitingVerdicts.order)
+    carried = _write_checkpoint(shard, tenants, decided, promoted.sums, folder)
+    policies = _judge_policies(task, pl.concat(one.considered for one in left), tenants, folder)
+    published: dict[type[Table], pl.DataFrame] = {
+        Promotions: promoted.promotions,
+        PromotionSteps: promoted.steps,
+        OpenPromotions: open_promotions(promoted.sums, shard.promotion, task.clock),
+        tables.GradingCounts: grading_counts(
+            pl.concat(one.counts for one in ended), involved, task.clock
+        ),
+        tables.Budgets: budgets(
+            tenants.join(involved, on="tenant_id", how="semi"),
+            pl.concat(one.periods for one in ended),
+            decided.spend,
+            decided.refusals,
+            task.clock,
+        ),
+        **{
+            table: added_up(table, [shard.left.read(table, shard.shard)])
+            for table in COUNTED_TABLES
+        },
+        **policy_tables(policies.night, task.clock),
+    }
+    for table, rows in published.items():
+        if not rows.is_empty():
+            task.pieces.write(table, task.shard, rows)
+    quarantined = _publish_quarantine(shard, policies.night.quarantined)
+    flows = {
+        subject: functools.reduce(operator.add, (one.flows[subject] for one in graded))
+        for subject in graded[0].flows
+    }
+    return ShardGraded(
+        shard=task.shard,
+        flows={**flows, "answers": policies.flow},
+        graded=total(one.graded for one in graded),
+        ungraded=total(one.ungraded for one in graded),
+        quarantined=counts_by(quarantined, "reason"),
+        quarantined_by_file=_by_file(quarantined),
+        policies=_policy_counts(policies.night.counts),
+        waits=total(one.waits for one in graded),
+        pending=total(one.pending for one in graded),
+        carried=_inside(task.shard, carried),
+        fit_failed=sum(one.fit_failed for one in graded),
     )
-    folder = task.state_dir / shard_folder(task.shard)
-    after = night.state._replace(waiting_verdicts=conform(waiting, WaitingVerdicts))
-    carried = write_state(after, state, folder)
-    for identities, new in (
-        (known_episodes, night.known_episodes),
-        (known_verdicts, night.known_verdicts),
-    ):
-        name = identities.table.name
-        kept = identities.with_new(new, folder / name, task.clock.run)
-        carried += [f"{name}/{path.name}" for path in kept]
-    texts.finish()
-    policies = judge_policies(
-        opened.answers,
-        opened.policies,
-        night.considered_episodes,
-        state.active_episodes,
-        known_episodes.lookup,
-        opened.tenants,
-        state.known_tenants,
+
+
+def _write_checkpoint(
+    shard: SlicedShard, tenants: pl.DataFrame, decided: Decided, sums: pl.DataFrame, folder: Path
+) -> list[str]:
+    """Write the shard's part of the checkpoint; return what is carried over unchanged."""
+    parts: dict[type[Table], Iterable[pl.DataFrame]] = {
+        table: map(mapped, shard.left.paths(table, shard.shard)) for table in TASK_TABLES
+    }
+    parts |= {
+        KnownTenants: [tenants],
+        Spend: [decided.spend],
+        Refusals: [decided.refusals],
+        SequentialSums: [sums],
+    }
+    carried = write_state(parts, shard.checkpoint, folder)
+    for table in IDENTITY_TABLES:
+        new = shard.left.read(table, shard.shard)
+        kept = shard.checkpoint.identities(table).with_new(
+            new, folder / table.name, shard.clock.run
+        )
+        carried += [f"{table.name}/{path.name}" for path in kept]
+    return carried
+
+
+class _JudgedPolicies(NamedTuple):
+    night: PolicyNight
+    flow: Flow
+
+
+def _judge_policies(
+    task: ShardTask, considered: pl.DataFrame, tenants: pl.DataFrame, folder: Path
+) -> _JudgedPolicies:
+    """Judge the shard's policies and write what waits of them."""
+    before = read_policy_state(task.checkpoint.folder)
+    answers = task.scratch.read(AnswerRows, task.shard)
+    known = task.checkpoint.read(KnownTenants)
+    ids = pl.concat(frame["tenant_id"] for frame in (answers, before.held, tenants, considered))
+    night = judge_policies(
+        answers,
+        before,
+        considered,
+        task.checkpoint.read(ActiveEpisodes),
+        task.checkpoint.identities(KnownEpisodes).lookup,
+        in_force(task.settings, ids, known),
+        known,
         task.plan,
         task.clock,
     )
-    write_policy_state(policies.state, folder)
-    quarantined = _publish(task, night, policies)
-    return ShardGraded(
-        shard=task.shard,
-        flows={**night.flows, "answers": policy_flow(opened.answers, opened.policies, policies)},
-        graded=_counts(night.tables[tables.Graded], "score_kind"),
-        ungraded=_counts(night.tables[tables.Ungraded], "ungraded_reason"),
-        quarantined=_counts(quarantined, "reason"),
-        quarantined_by_file=_by_file(quarantined),
-        policies=_policy_counts(policies.counts),
-        waits=_counts(night.tables[tables.OpenEpisodes], "waits_for"),
-        pending={
-            "episodes": night.state.pending_episodes.height,
-            "verdicts": waiting["considered_at"].null_count(),
-        },
-        carried=_inside(task.shard, carried),
-        fit_failed=night.fit_failed,
+    write_policy_state(night.state, folder)
+    return _JudgedPolicies(night, policy_flow(answers, before, night))
+
+
+def _publish_quarantine(shard: SlicedShard, of_answers: pl.DataFrame) -> pl.DataFrame:
+    """Publish what was not accepted; return it without content."""
+    rows = pl.concat(
+        [
+            shard.scratch.read(QuarantineRows, shard.shard),
+            shard.left.read(QuarantineRows, shard.shard),
+            of_answers,
+        ]
     )
+    released = shard.scratch.read(ReleasedRows, shard.shard)
+    quarantined = marked_as_released(quarantine(rows, shard.clock), released)
+    if not quarantined.is_empty():
+        shard.pieces.write(tables.Quarantine, shard.shard, quarantined)
+    return quarantined.drop("content")
 
 
 def promotion_of(settings: Settings) -> Promotion | None:
@@ -273,9 +387,10 @@ def promotion_of(settings: Settings) -> Promotion | None:
     return Promotion(told.variant, told.baseline, told.scope == PromotionScope.TASK, test)
 
 
-def _untouched(task: ShardTask, state: ShardState) -> ShardGraded:
+def _untouched(task: ShardTask) -> ShardGraded:
     """Return what becomes of a shard without rows, whose checkpoint is carried over whole."""
-    standing = open_promotions(state.sequential_sums, promotion_of(task.settings), task.clock)
+    sums = task.checkpoint.read(SequentialSums)
+    standing = open_promotions(sums, promotion_of(task.settings), task.clock)
     if not standing.is_empty():
         task.pieces.write(OpenPromotions, task.shard, standing)
     nothing = Flow(0, 0, 0, 0, {}, 0)
@@ -298,53 +413,6 @@ def _inside(shard: int, files: list[str]) -> tuple[str, ...]:
     return tuple(f"{shard_folder(shard)}/{name}" for name in files)
 
 
-def _verdict_rows(
-    task: ShardTask, waiting: pl.DataFrame
-) -> tuple[pl.DataFrame, list[pl.DataFrame | Path]]:
-    """Return the shard's verdicts without their texts, and the pieces in which those lie."""
-    waiting = fingerprinted(waiting, "verdict_id", VERDICT_CONTENT).with_columns(
-        from_state=pl.lit(True), live=pl.lit(False), released=pl.lit(False)
-    )
-    new = schema_of(WaitingVerdicts)
-    fresh = {
-        name: pl.lit(None, dtype=new[name]) for name in new if name not in schema_of(VerdictRows)
-    }
-    paths = task.scratch.paths(StagedVerdicts, task.shard)
-    slim_columns = [name for name in schema_of(StagedVerdicts) if name != "verdict"]
-    staged = (
-        mapped(path, slim_columns).with_columns(**fresh, from_state=pl.lit(False)) for path in paths
-    )
-    slim = [
-        piece.select(
-            pl.exclude("verdict"),
-            pl.lit(number, dtype=pl.Int64).alias("piece"),
-            pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
-        )
-        for number, piece in enumerate((waiting, *staged))
-    ]
-    return pl.concat(slim, how="diagonal"), [waiting, *paths]
-
-
-def _publish(task: ShardTask, night: Night, policies: PolicyNight) -> pl.DataFrame:
-    """Write the shard's pieces; return its quarantine."""
-    at_ingest = quarantine(task.scratch.read(QuarantineRows, task.shard), task.clock)
-    answers = quarantine(policies.quarantined, task.clock)
-    quarantined = pl.concat([at_ingest, night.tables[tables.Quarantine], answers]).sort(
-        tables.Quarantine.order, nulls_last=False
-    )
-    released = task.scratch.read(ReleasedRows, task.shard)
-    quarantined = marked_as_released(quarantined, released)
-    published: dict[type[Table], pl.DataFrame] = {
-        **night.tables,
-        **policy_tables(policies, task.clock),
-        tables.Quarantine: quarantined,
-    }
-    for table, frame in published.items():
-        if not frame.is_empty():
-            task.pieces.write(table, task.shard, frame)
-    return quarantined
-
-
 def _policy_counts(counts: pl.DataFrame) -> dict[str, dict[str, int]]:
     outcomes = ("met", "unmet", "not_evaluated")
     totals = counts.group_by("policy").agg(pl.col(outcomes).sum()).sort("policy")
@@ -363,6 +431,9 @@ def _by_file(quarantined: pl.DataFrame) -> dict[str, dict[str, int]]:
     return files
 
 
-def _counts(frame: pl.DataFrame, column: str) -> dict[str, int]:
-    counted = frame.group_by(column).len().sort(column)
-    return dict(zip(counted[column].to_list(), counted["len"].to_list(), strict=True))
+def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sums of counts by name."""
+    summed: Counter[str] = Counter()
+    for one in counts:
+        summed.update(one)
+    return dict(sorted(summed.items()))

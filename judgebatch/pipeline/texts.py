@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from judgebatch.contracts.grading import AuditVerdicts
-from judgebatch.contracts.table import conform
+from judgebatch.contracts.table import Table, conform
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.money import usd
@@ -45,15 +45,23 @@ class ShardTexts:
         The shard's number.
     clock
         The run's logical time.
+    first
+        The number of the first piece of each published table.
     """
 
     def __init__(
-        self, pieces: Sequence[pl.DataFrame | Path], out: Pieces | None, shard: int, clock: Clock
+        self,
+        pieces: Sequence[pl.DataFrame | Path],
+        out: Pieces | None,
+        shard: int,
+        clock: Clock,
+        first: int = 0,
     ) -> None:
         self._pieces = pieces
         self._out = out
         self._shard = shard
         self._clock = clock
+        self._first = first
         self._readings = None if out is None else Readings(out, shard, clock)
 
     def with_texts(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -98,10 +106,9 @@ class ShardTexts:
             self._readings.publish(readable, batch, number)
         return pl.concat(read)
 
-    def finish(self) -> None:
-        """Publish what is counted over all accepted verdicts."""
-        if self._readings is not None:
-            self._readings.finish()
+    def counted(self) -> dict[type[Table], pl.DataFrame]:
+        """Return what is counted over all accepted verdicts, by table."""
+        return {} if self._readings is None else self._readings.counted()
 
     def unreadable(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return which texts cannot be read, and why."""
@@ -115,5 +122,5 @@ class ShardTexts:
         return pl.concat(found)
 
     def _chunks(self, rows: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-        for number, first in enumerate(range(0, rows.height, CHUNK)):
+        for number, first in enumerate(range(0, rows.height, CHUNK), start=self._first):
             yield number, self.with_texts(rows.slice(first, CHUNK))

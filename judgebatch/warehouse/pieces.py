@@ -51,12 +51,7 @@ class Pieces:
         with writing(f"a piece of table {table.name}", path):
             folder.mkdir(parents=True, exist_ok=True)
             failpoint("pieces.write")
-            rows.write_ipc(
-                temporary,
-                compression="lz4",
-                compat_level=pl.CompatLevel.oldest(),
-                record_batch_size=_batch_rows(rows),
-            )
+            _write(temporary, rows)
             temporary.replace(path)
         failpoint("pieces.written")
 
@@ -85,6 +80,17 @@ class Pieces:
 
     def _folder(self, table: type[Table]) -> Path:
         return self.folder / table.name.replace("/", "~")
+
+
+def _write(path: Path, rows: pl.DataFrame) -> None:
+    """Write an Arrow file, by PyArrow: Polars' has checksums that cost more than the rest."""
+    table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+    options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pyarrow.ipc.new_file(sink, table.schema, options=options) as writer,
+    ):
+        writer.write_table(table, _batch_rows(rows))
 
 
 def _batch_rows(frame: pl.DataFrame) -> int:
