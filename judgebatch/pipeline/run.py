@@ -20,6 +20,7 @@ from judgebatch.grading.clock import Clock
 from judgebatch.inputs import InputKind, split_file
 from judgebatch.judging import Counts
 from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
+from judgebatch.pipeline.grading_stage import SLICE_ROWS, grade_shards, weights
 from judgebatch.pipeline.html_report import stage_report
 from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest, whole_file
 from judgebatch.pipeline.judge import Attached, JudgeAtWork, attached_judge
@@ -38,18 +39,8 @@ from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.releasing import stage_released
 from judgebatch.pipeline.report import RunReport, conservation, summary
 from judgebatch.pipeline.scratch import Scratch, mapped
-from judgebatch.pipeline.shard import (
-    FinishTask,
-    ShardGraded,
-    ShardTask,
-    finish_shard,
-    grade_shard,
-    grade_slices,
-    promotion_of,
-    promotion_pairs_in_shard,
-    wanted_in_shard,
-)
-from judgebatch.pipeline.slice_grading import Cut, cut_shard
+from judgebatch.pipeline.shard import ShardGraded, ShardTask, promotion_of
+from judgebatch.pipeline.shard_asking import promotion_pairs_in_shard, wanted_in_shard
 from judgebatch.pipeline.spares import keep_spares
 from judgebatch.pipeline.warnings import run_warnings
 from judgebatch.reporting.metrics import metrics_text, write_metrics
@@ -68,10 +59,6 @@ from judgebatch.warehouse import (
 from judgebatch.warehouse.publishing import publish
 
 T = TypeVar("T")
-
-SLICE_ROWS = 400_000
-"""About how many rows are graded at once: some 2 KB of memory each."""
-
 
 Progress = Callable[[str, int, int], None]
 """Told the stage, how many of its tasks are done, and how many there are."""
@@ -191,7 +178,9 @@ def run(
         released = stage_released(opened.warehouse, opened.log, Scratch(staging.scratch / "ingest"))
         tasks = _shard_tasks(opened, staging, clock)
         asked = _ask(opened, tasks, clock, mapper, progress)
-        shards = _grade(tasks, _weights(ingested, staging), slice_rows, mapper, progress)
+        shards = grade_shards(
+            tasks, weights(ingested, staging.parent), slice_rows, mapper, partial(progress, "grade")
+        )
         if strict:
             _refuse_quarantined(shards, ingested)
         warnings = run_warnings(opened.settings, opened.inputs.changed, shards, asked, clock)
@@ -253,47 +242,6 @@ def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTa
         )
         for shard in shards
     ]
-
-
-def _weights(ingested: list[Ingested], staging: Staging) -> Counter[int]:
-    """Return about how many rows each shard has: new ones and those of the checkpoint."""
-    weights = Counter[int]()
-    for file in ingested:
-        weights.update(file.staged)
-    for entry in staging.parent.files if staging.parent else ():
-        folder, _, inside = entry.path.removeprefix("state/").partition("/")
-        if entry.path.startswith("state/") and "/" not in inside and entry.rows:
-            weights[int(folder.rpartition("-")[2])] += entry.rows
-    return weights
-
-
-def _grade(
-    tasks: list[ShardTask],
-    weights: Counter[int],
-    slice_rows: int,
-    mapper: Mapper,
-    progress: Progress,
-) -> list[ShardGraded]:
-    """Grade all shards: a small one as one task, a large one in slices."""
-    progress("grade", 0, len(tasks))
-    done: list[ShardGraded] = []
-    large = [task for task in tasks if weights[task.shard] > slice_rows]
-    if large:
-        cuts = [Cut(task.sliced(), slice_rows) for task in large]
-        shards = list(mapper(cut_shard, cuts))
-        graded = grade_slices(shards, mapper)
-        finish = [
-            FinishTask(task, shard, tuple(slices))
-            for task, shard, slices in zip(large, shards, graded, strict=True)
-        ]
-        for one in mapper(finish_shard, finish):
-            done.append(one)
-            progress("grade", len(done), len(tasks))
-    small = [task for task in tasks if weights[task.shard] <= slice_rows]
-    for one in mapper(grade_shard, small):
-        done.append(one)
-        progress("grade", len(done), len(tasks))
-    return sorted(done, key=lambda one: one.shard)
 
 
 def _ask(

@@ -3,7 +3,7 @@
 import functools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,11 +11,9 @@ from typing import NamedTuple
 import polars as pl
 
 from judgebatch.contracts import grading as tables
-from judgebatch.contracts.judgments import WantedPairs
 from judgebatch.contracts.policies import AnswerRows
 from judgebatch.contracts.promotions import (
     OpenPromotions,
-    PromotionPairs,
     Promotions,
     PromotionSteps,
     SequentialSums,
@@ -27,15 +25,12 @@ from judgebatch.contracts.state import (
     ActiveEpisodes,
     KnownEpisodes,
     KnownTenants,
-    KnownVerdicts,
     Refusals,
     Spend,
 )
 from judgebatch.contracts.table import Table
-from judgebatch.grading.asking import wanted_of_judge
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.night import Flow
-from judgebatch.grading.promotion_pairs import pairs_for_promotion
 from judgebatch.grading.promotions import Promotion, decide_promotions, open_promotions
 from judgebatch.grading.publication import budgets, grading_counts, quarantine
 from judgebatch.pipeline.bundles import read_bundle
@@ -46,8 +41,6 @@ from judgebatch.pipeline.checkpoint import (
     shard_folder,
     write_state,
 )
-from judgebatch.pipeline.mapping import Mapper, in_process
-from judgebatch.pipeline.opening_slices import OpenedSlice, open_slice
 from judgebatch.pipeline.policy_plan import PolicyPlan
 from judgebatch.pipeline.readings import COUNTED_TABLES, added_up
 from judgebatch.pipeline.releasing import marked_as_released
@@ -64,23 +57,17 @@ from judgebatch.pipeline.slice_grading import (
     Ended,
     SlicedShard,
     SliceGraded,
-    SliceTask,
     ToShard,
-    admit_shard,
-    conclude_slice,
-    consider_slice,
     counts_by,
-    fit_slice,
+    grade_slices,
     known_tenants,
     read_decided,
 )
 from judgebatch.pipeline.tenants import in_force
-from judgebatch.pipeline.texts import ShardTexts
 from judgebatch.policies.night import PolicyNight
 from judgebatch.settings import Settings
 from judgebatch.settings.tables import PromotionScope
 from judgebatch.strengths import SequentialTest
-from judgebatch.vocabulary import TieModel
 from judgebatch.warehouse import Pieces
 
 
@@ -139,7 +126,7 @@ class ShardGraded:
     fit_failed: int
 
 
-def _rests(task: ShardTask) -> bool:
+def rests(task: ShardTask) -> bool:
     """Return whether nothing can happen to a shard."""
     staged = (StagedEpisodes, StagedVerdicts, AnswerRows, QuarantineRows)
     if any(task.scratch.paths(table, task.shard) for table in staged):
@@ -158,89 +145,13 @@ def _rests(task: ShardTask) -> bool:
     return all(frame.is_empty() for frame in frames)
 
 
-def _open(task: ShardTask) -> OpenedSlice:
-    """Open a whole shard: what an attached judge is asked is found at once."""
-    return open_slice(task.scratch, task.shard, task.checkpoint, task.settings)
-
-
-def wanted_in_shard(task: ShardTask) -> Path | None:
-    """Write which pairs an attached judge is to be asked about; return the file, None for none."""
-    cost = task.judge_cost_nano_usd
-    if cost is None or _rests(task):
-        return None
-    opened = _open(task)
-    wanted = wanted_of_judge(
-        opened.episodes,
-        opened.verdicts,
-        opened.state,
-        opened.tenants,
-        task.checkpoint.identities(KnownEpisodes).lookup,
-        task.checkpoint.identities(KnownVerdicts).lookup,
-        ShardTexts(opened.pieces, None, task.shard, task.clock),
-        cost,
-        task.clock,
-    )
-    return _left(task, WantedPairs, wanted)
-
-
-def promotion_pairs_in_shard(task: ShardTask) -> Path | None:
-    """Write which pairs it may be asked about for a promotion; to be called after it answered."""
-    promotion = promotion_of(task.settings)
-    cost = task.judge_cost_nano_usd
-    if promotion is None or cost is None:
-        return None
-    if _rests(task):
-        return None
-    opened = _open(task)
-    pairs = pairs_for_promotion(
-        opened.episodes,
-        opened.verdicts,
-        opened.state,
-        opened.tenants,
-        task.checkpoint.identities(KnownEpisodes).lookup,
-        task.checkpoint.identities(KnownVerdicts).lookup,
-        ShardTexts(opened.pieces, None, task.shard, task.clock),
-        TieModel.parse(task.settings.fit.tie_model),
-        promotion,
-        cost,
-        task.clock,
-    )
-    return _left(task, PromotionPairs, pairs)
-
-
-def _left(task: ShardTask, table: type[Table], rows: pl.DataFrame) -> Path | None:
-    """Write a shard's rows beside its staged ones; return the file, None for no rows."""
-    if rows.is_empty():
-        return None
-    task.scratch.write(table, task.shard, (0, 0), rows)
-    (path,) = task.scratch.paths(table, task.shard)
-    return path
-
-
 def grade_shard(task: ShardTask) -> ShardGraded:
     """Grade a shard as one slice, and write its pieces and its checkpoint."""
-    if _rests(task):
+    if rests(task):
         return _untouched(task)
     shard = task.sliced()
     (graded,) = grade_slices([shard])
     return finish_shard(FinishTask(task, shard, tuple(graded)))
-
-
-def grade_slices(
-    shards: Sequence[SlicedShard], mapper: Mapper = in_process
-) -> list[list[SliceGraded]]:
-    """Grade all slices of some shards, stage by stage."""
-    tasks = [SliceTask(shard, part) for shard in shards for part in shard.slices]
-    for _ in mapper(consider_slice, tasks):
-        pass
-    while True:
-        for _ in mapper(admit_shard, shards):
-            pass
-        # A group whose fit does not converge costs nothing: then admission is reckoned anew.
-        if not sum(mapper(fit_slice, tasks)):
-            break
-    graded = mapper(conclude_slice, tasks)
-    return [[next(graded) for _ in shard.slices] for shard in shards]
 
 
 class FinishTask(NamedTuple):

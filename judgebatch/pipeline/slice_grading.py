@@ -3,6 +3,7 @@
 The stages pass files: any worker may do any slice of a stage once the stage before it is done.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +36,7 @@ from judgebatch.grading.settlement import Due, fit_admitted
 from judgebatch.pipeline.bundles import read_bundle, write_bundle
 from judgebatch.pipeline.checkpoint import TASK_TABLES, Checkpoint
 from judgebatch.pipeline.elsewhere import Elsewhere, crossing
+from judgebatch.pipeline.mapping import Mapper, in_process
 from judgebatch.pipeline.opening_slices import open_slice, waiting_rows
 from judgebatch.pipeline.scratch import Scratch, mapped
 from judgebatch.pipeline.slices import TASK, Slice, cut
@@ -315,6 +317,23 @@ def _graded(shard: SlicedShard, part: Slice, concluded: Concluded, fitted: Fitte
         },
         fit_failed=fitted.failed.height,
     )
+
+
+def grade_slices(
+    shards: Sequence[SlicedShard], mapper: Mapper = in_process
+) -> list[list[SliceGraded]]:
+    """Grade all slices of some shards, stage by stage."""
+    tasks = [SliceTask(shard, part) for shard in shards for part in shard.slices]
+    for _ in mapper(consider_slice, tasks):
+        pass
+    while True:
+        for _ in mapper(admit_shard, shards):
+            pass
+        # A group whose fit does not converge costs nothing: then admission is reckoned anew.
+        if not sum(mapper(fit_slice, tasks)):
+            break
+    graded = mapper(conclude_slice, tasks)
+    return [[next(graded) for _ in shard.slices] for shard in shards]
 
 
 def counts_by(frame: pl.DataFrame, column: str) -> dict[str, int]:

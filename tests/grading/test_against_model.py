@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from judgebatch.contracts import grading as g
-from judgebatch.pipeline.run import SLICE_ROWS
+from judgebatch.pipeline.grading_stage import SLICE_ROWS
 from tests.conformance.nights import Nights
 from tests.grading.model import World
 from tests.grading.scenarios import Plan, pack
