@@ -42,18 +42,30 @@ class NewFiles:
 
 
 class Hints:
-    """Digests by path, size and stamp, so that unchanged files need not be read again.
+    """What spares a run to read all input files and all manifests again.
 
-    Derived: without the file all input files are hashed once more. A file that was rewritten
-    with the same size and time of change (in an object store: tag) is taken for unchanged.
+    Derived: without the file all input files are hashed once more, and all manifests are read. A
+    file that was rewritten with the same size and time of change (in an object store: tag) is
+    taken for unchanged.
     """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / HINTS
         try:
-            self._known: dict[str, list[object]] = orjson.loads(self._path.read_bytes())
-        except (OSError, ValueError):
-            self._known = {}
+            said = orjson.loads(self._path.read_bytes())
+            self._known: dict[str, list[object]] = said["files"]
+            self._consumed: dict[str, str] = said["consumed"]
+            self._through: tuple[int, str] = (said["run"], said["manifest"])
+        except (OSError, ValueError, LookupError, TypeError):
+            self._known, self._consumed, self._through = {}, {}, (0, "")
+
+    def consumed(self, log: RunLog) -> dict[str, str]:
+        """Return the digest with which each input file was last consumed, by name."""
+        run, digest = self._through
+        if not 0 < run <= log.newest or log[run - 1].digest != digest:
+            self._consumed, run = {}, 0
+        newer = {name: file.digest for name, file in log.consumed(after=run).items()}
+        return self._consumed | newer
 
     def digest(self, found: Found) -> str | None:
         """Return the digest that the file had when it last looked like this."""
@@ -62,11 +74,19 @@ class Hints:
             return str(known[2])
         return None
 
-    def save(self, files: Iterable[Found], digests: Mapping[str, str]) -> None:
-        """Remember the files as they are now."""
+    def save(self, files: Iterable[Found], digests: Mapping[str, str], log: RunLog) -> None:
+        """Remember the files as they are now, and what the committed runs consumed."""
         known = {one.name: [one.file.size, one.file.stamp, digests[one.name]] for one in files}
-        if known != self._known:
-            replace(self._path, orjson.dumps(known, option=orjson.OPT_SORT_KEYS))
+        through = (log.newest, log.last.digest if log.last else "")
+        if known == self._known and through == self._through:
+            return
+        said = {
+            "files": known,
+            "consumed": self.consumed(log),
+            "run": through[0],
+            "manifest": through[1],
+        }
+        replace(self._path, orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
 
 
 def find_files(settings: Settings) -> list[Found]:
@@ -87,13 +107,9 @@ def find_files(settings: Settings) -> list[Found]:
 
 def new_files(files: list[Found], log: RunLog, hints: Hints) -> NewFiles:
     """Return the files that no run has read with the content they have now."""
-    consumed = log.consumed()
+    consumed = hints.consumed(log)
     digests = {one.name: hints.digest(one) or one.file.sha256 for one in files}
-    new = [
-        one
-        for one in files
-        if one.name not in consumed or consumed[one.name].digest != digests[one.name]
-    ]
+    new = [one for one in files if consumed.get(one.name) != digests[one.name]]
     return NewFiles(new, [one.name for one in new if one.name in consumed], digests)
 
 

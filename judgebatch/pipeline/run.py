@@ -329,7 +329,7 @@ def _commit(
 def _publish(opened: Opened, manifest: Manifest, started: float) -> None:
     """Derive views and metrics from the log; what fails here is made good by the next run."""
     publish(opened.warehouse)
-    opened.hints.save(opened.files, opened.inputs.digests)
+    opened.hints.save(opened.files, opened.inputs.digests, opened.warehouse.runs())
     textfile = opened.settings.metrics_textfile
     if textfile is not None:
         _write_metrics(textfile, manifest, time.monotonic() - started)

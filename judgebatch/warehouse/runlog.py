@@ -115,13 +115,13 @@ class RunLog(Sequence[Manifest]):
             None,
         )
 
-    def consumed(self) -> dict[str, InputFile]:
-        """Return every consumed input file by path, each as it was last consumed.
+    def consumed(self, after: int = 0) -> dict[str, InputFile]:
+        """Return every input file that runs after one consumed, by path, as it was last consumed.
 
-        Reads all manifests, but of each only its inputs.
+        Reads the manifests, but of each only its inputs.
         """
         files: dict[str, InputFile] = {}
-        for number in range(1, self._length + 1):
+        for number in range(after + 1, self._length + 1):
             for document in self._raw_inputs(number):
                 files[document["path"]] = InputFile.model_construct(None, **document)
         return files
