@@ -32,7 +32,8 @@ def reinterpret_all(
         The logical time, with zone; the flow run's scheduled start by default, so that a run that
         is retried makes no second reading.
     """
-    warehouse = open_warehouse(load_settings(settings).warehouse)
+    found = load_settings(settings)
+    warehouse = open_warehouse(found.warehouse, found.scratch)
     report = reinterpret(warehouse, as_of or scheduled_start(), as_tasks)
     said = (
         f"Run {report.run}: {report.verdicts:,} verdicts read as reading version "

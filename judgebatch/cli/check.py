@@ -46,7 +46,7 @@ def check(
     policies = read_plan(found).policies
     attached = attached_judge(found)
     ready = is_warehouse(found.warehouse)
-    log = open_warehouse(found.warehouse).runs() if ready else None
+    log = open_warehouse(found.warehouse, found.scratch).runs() if ready else None
     consumed = {name: one.digest for name, one in log.consumed().items()} if log else {}
     document = {
         "settings": str(found.source),

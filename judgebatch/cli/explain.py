@@ -36,7 +36,7 @@ def explain(
         judgebatch explain --tenant acme --episode ep-000042
     """
     found = load_settings(settings)
-    story = tell_story(found, open_warehouse(found.warehouse), tenant, episode)
+    story = tell_story(found, open_warehouse(found.warehouse, found.scratch), tenant, episode)
     if as_json:
         console.say_json(asdict(story))
         return

@@ -17,7 +17,7 @@ def tell(
     if as_json:
         console.say_json(
             {
-                "warehouse": str(warehouse.path),
+                "warehouse": warehouse.name,
                 "runs": len(warehouse.run_numbers()),
                 "findings": [asdict(finding) for finding in findings],
             }
@@ -25,6 +25,6 @@ def tell(
     else:
         for finding in findings:
             console.say(str(finding))
-        console.say(f"{len(findings):,} found in {warehouse.path}" if findings else all_well)
+        console.say(f"{len(findings):,} found in {warehouse.name}" if findings else all_well)
     if findings:
         raise typer.Exit(WarehouseDamagedError.exit_code)

@@ -34,10 +34,10 @@ def gc(
     removed = rubbish(found) if dry_run else sweep(found)
     if as_json:
         files = [{"path": str(path), "why": why} for path, why in removed]
-        console.say_json({"warehouse": str(found.path), "removed": not dry_run, "files": files})
+        console.say_json({"warehouse": found.name, "removed": not dry_run, "files": files})
         return
     verb = "Would remove" if dry_run else "Removed"
     for path, why in removed:
         console.say(f"{verb} {path}: {why}")
     if not removed:
-        console.say(f"Nothing to remove in {found.path}.")
+        console.say(f"Nothing to remove in {found.name}.")

@@ -37,13 +37,13 @@ def history(
     found = chosen_warehouse(settings, warehouse)
     lines = [_line(manifest) for manifest in found.runs()]
     if as_json:
-        console.say_json({"warehouse": str(found.path), "runs": lines})
+        console.say_json({"warehouse": found.name, "runs": lines})
     elif lines:
         rows = [[line[column] for column in _COLUMNS] for line in lines]
         columns = [name.replace("_", " ") for name in _COLUMNS]
         console.say_table("", columns, rows, right=columns[3:])
     else:
-        console.say(f"{found.path} has no runs yet: `judgebatch run` makes the first.")
+        console.say(f"{found.name} has no runs yet: `judgebatch run` makes the first.")
 
 
 def _line(manifest: Manifest) -> dict[str, Any]:

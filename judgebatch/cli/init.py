@@ -101,7 +101,7 @@ def init(
     if is_warehouse(settings.warehouse):
         console.say(f"Kept the warehouse {settings.warehouse}")
     else:
-        make_warehouse(settings.warehouse)
+        make_warehouse(settings.warehouse, scratch=settings.scratch)
         console.say(f"Made the warehouse {settings.warehouse}")
     option = "" if folder == Path() else f" --settings {target}"
     console.say(f"Next: put Parquet files there, then `judgebatch check{option}`.")

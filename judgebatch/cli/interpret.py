@@ -10,13 +10,13 @@ import polars as pl
 import typer
 
 from judgebatch.cli import console
+from judgebatch.cli.opening import named_warehouse
 from judgebatch.cli.options import AsOfOption, JsonOption, read_as_of
 from judgebatch.errors import UsageError
 from judgebatch.pipeline.corpus import Counts, interpret_files
 from judgebatch.pipeline.mapping import in_processes
 from judgebatch.pipeline.reinterpreting import Reinterpreted, reinterpret
 from judgebatch.verdicts import instrument_sentence, pass_rates
-from judgebatch.warehouse import open_warehouse
 
 _COMMONEST = 10
 
@@ -34,7 +34,7 @@ def interpret(
         str, typer.Option("--column", help="The column of Parquet files with the JSON text.")
     ] = "verdict",
     warehouse: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--warehouse",
             help="Read a warehouse's stored verdicts again instead.",
@@ -68,7 +68,7 @@ def interpret(
                 "--warehouse reads a warehouse's own verdicts and writes to it: name neither INPUT "
                 "nor --out with it."
             )
-        report = reinterpret(open_warehouse(warehouse), read_as_of(as_of), in_processes(count))
+        report = reinterpret(named_warehouse(warehouse), read_as_of(as_of), in_processes(count))
         _tell_reading(report, as_json=as_json)
         return
     if not inputs or out is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from judgebatch.cli import console
-from judgebatch.cli.opening import chosen_warehouse
+from judgebatch.cli.opening import WarehouseOption, chosen_warehouse
 from judgebatch.cli.options import SETTINGS_FILE, AsOfOption, JsonOption, SettingsOption, read_as_of
 from judgebatch.pipeline.recurating import Recuration, Selection, recurate_warehouse
 
@@ -32,10 +32,7 @@ def recurate(
         bool, typer.Option("--apply", help="Write it. Without, only what would change is shown.")
     ] = False,
     settings: SettingsOption = SETTINGS_FILE,
-    warehouse: Annotated[
-        Path | None,
-        typer.Option("--warehouse", help="The warehouse itself.", metavar="FOLDER"),
-    ] = None,
+    warehouse: WarehouseOption = None,
     as_of: AsOfOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -31,13 +31,13 @@ def show(
     log = found.runs()
     if not 1 <= run <= log.newest:
         there = f"there are runs 1 to {log.newest}" if log.newest else "there are no runs yet"
-        raise UsageError(f"{found.path} has no run {run}: {there}.")
+        raise UsageError(f"{found.name} has no run {run}: {there}.")
     manifest = log[run - 1]
     if as_json:
         console.say_json(manifest.model_dump(mode="json"))
         return
     console.say(f"Run {run}, {manifest.kind.value}, as of {manifest.as_of:%Y-%m-%dT%H:%M:%SZ}")
-    console.say(f"Folder    {found.layout.run(run)}")
+    console.say(f"Folder    {found.layout.shown(found.layout.run(run))}")
     console.say(f"Settings  {manifest.settings or 'none'}")
     for name, digest in sorted(manifest.texts.items()):
         console.say(f"{name}  {digest}")

@@ -31,7 +31,7 @@ def verify(
     findings = [*verify_warehouse(found), *_journal(found)]
     runs = len(found.run_numbers())
     whole = f"All {runs:,} runs" if runs != 1 else "The only run"
-    sound = f"{whole} of {found.path} {'is' if runs == 1 else 'are'} sound."
+    sound = f"{whole} of {found.name} {'is' if runs == 1 else 'are'} sound."
     tell(found, findings, sound, as_json=as_json)
 
 

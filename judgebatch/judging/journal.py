@@ -7,7 +7,7 @@ short is passed over when the journal is read, and what comes next starts on a l
 import fcntl
 import os
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +24,8 @@ class Journal:
     ----------
     path
         The file; folders above it are made.
+    keep
+        Called with every appended block before the append returns: keeps it elsewhere too.
 
     Raises
     ------
@@ -33,8 +35,9 @@ class Journal:
         It cannot be read or written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, keep: Callable[[bytes], None] | None = None) -> None:
         self.path = path
+        self._keep = keep
         self.torn = 0
         """Lines that could not be read: those that a kill cut short."""
         self._answers: dict[str, dict[str, Any]] = {}
@@ -95,9 +98,12 @@ class Journal:
         written = [dict(entry) for entry in entries]
         if not written:
             return
-        self._file.write(b"".join(_line(entry) for entry in written))
+        block = b"".join(_line(entry) for entry in written)
+        self._file.write(block)
         self._file.flush()
         os.fsync(self._file.fileno())
+        if self._keep is not None:
+            self._keep(block)
         for entry in written:
             self._answers.setdefault(entry["key"], entry)
 

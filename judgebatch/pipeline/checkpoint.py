@@ -99,13 +99,17 @@ def check_files(warehouse: Warehouse, parent: Manifest | None) -> None:
     if parent is None:
         return
     folder = warehouse.layout.run(parent.number)
+    listed = [entry for entry in parent.files if entry.path.startswith(f"{STATE}/")]
+    warehouse.sound(parent, listed, check=False)
     committed = _changed_at(folder / MANIFEST)
-    listed = {entry.path for entry in parent.files if entry.path.startswith(f"{STATE}/")}
-    for inside in sorted(listed):
-        untouched = is_identity_file(inside) and _changed_at(folder / inside) <= committed
-        warehouse.state_file(inside.removeprefix(f"{STATE}/"), check=not untouched)
+    touched = [
+        entry
+        for entry in listed
+        if not is_identity_file(entry.path) or _changed_at(folder / entry.path) > committed
+    ]
+    warehouse.sound(parent, touched)
     there = {path.relative_to(folder).as_posix() for path in files_below(folder / STATE)}
-    for inside in sorted(there - listed):
+    for inside in sorted(there - {entry.path for entry in listed}):
         raise WarehouseDamagedError(
             f"{folder / inside} is in the checkpoint of run {parent.number}, but that run did not "
             "write it, so no run can build on it. Nothing was published; move it out of the "

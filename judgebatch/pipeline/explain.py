@@ -10,13 +10,12 @@ import polars as pl
 from judgebatch.contracts import grading as g
 from judgebatch.contracts.interpretations import Interpretations
 from judgebatch.contracts.state import AwaitingComparisons, PendingEpisodes, WaitingVerdicts
-from judgebatch.contracts.table import Table, empty, schema_of
+from judgebatch.contracts.table import Table, schema_of
 from judgebatch.errors import UsageError
 from judgebatch.inputs import InputKind, discover, rows_with
 from judgebatch.pipeline.checkpoint import shard_folder
 from judgebatch.settings import Settings
 from judgebatch.warehouse import Warehouse
-from judgebatch.warehouse.layout import table_folder
 
 Row = dict[str, Any]
 
@@ -83,7 +82,7 @@ def explain(settings: Settings, warehouse: Warehouse, tenant_id: str, episode_id
         if not known:
             hint = " No tenant has rows yet."
         raise UsageError(
-            f"No run of {warehouse.path} has seen episode {episode_id!r} of tenant {tenant_id!r}; "
+            f"No run of {warehouse.name} has seen episode {episode_id!r} of tenant {tenant_id!r}; "
             f"ids are compared exactly.{hint}"
         )
     group = _group_of(episode)
@@ -122,27 +121,21 @@ class _Looker:
         self._warehouse = warehouse
         self._tenant = pl.col("tenant_id") == tenant_id
         shard = int(warehouse.shard_of(pl.Series([tenant_id]))[0])
-        last = warehouse.runs().last
-        self._run = None if last is None else warehouse.layout.run(last.number)
-        self._state = None if self._run is None else self._run / "state" / shard_folder(shard)
+        self._log = warehouse.runs()
+        self._state = shard_folder(shard)
 
-    def _scan(self, table: type[Table], runs: str) -> pl.LazyFrame:
-        files = sorted(self._warehouse.layout.runs.glob(f"{runs}/{table_folder(table)}/*.parquet"))
-        if not files:
-            return empty(table).lazy()
-        return pl.scan_parquet(files, hive_partitioning=False, missing_columns="insert")
+    def _scan(self, table: type[Table]) -> pl.LazyFrame:
+        return self._warehouse.scan(self._log, table)
 
     def rows(self, table: type[Table], which: pl.Expr) -> list[Row]:
-        found = self._scan(table, "*").filter(self._tenant & which).collect(engine="in-memory")
+        found = self._scan(table).filter(self._tenant & which).collect(engine="in-memory")
         return found.sort("run", maintain_order=True).to_dicts()
 
     def one(self, table: type[Table], which: pl.Expr) -> Row | None:
         return next(iter(self.rows(table, which)), None)
 
     def newest(self, table: type[Table], which: pl.Expr) -> list[Row]:
-        if self._run is None:
-            return []
-        found = self._scan(table, self._run.name).filter(self._tenant & which)
+        found = self._warehouse.scan(self._log[-1:], table).filter(self._tenant & which)
         return found.collect(engine="in-memory").to_dicts()
 
     def where_it_is(self, own: pl.Expr) -> tuple[str, Row | None]:
@@ -157,8 +150,8 @@ class _Looker:
         return "unknown", None
 
     def _checkpoint(self, table: type[Table], which: pl.Expr) -> list[Row]:
-        path = None if self._state is None else self._state / f"{table.name}.parquet"
-        if path is None or not path.exists():
+        path = self._warehouse.state_file(f"{self._state}/{table.name}.parquet", check=False)
+        if path is None:
             return []
         found = pl.scan_parquet(path, hive_partitioning=False).filter(self._tenant & which)
         return found.collect(engine="in-memory").to_dicts()
@@ -189,14 +182,14 @@ class _Looker:
         """Return single-subject verdicts with their newest reading."""
         alone = own & pl.col("compared_episode_id").is_null()
         verdicts = (
-            self._scan(g.AuditVerdicts, "*")
+            self._scan(g.AuditVerdicts)
             .filter(self._tenant & alone)
             .select("run", "verdict_id", "judged_at", "judge_id")
             .collect(engine="in-memory")
         )
         ids = verdicts["verdict_id"].to_list()
         readings = (
-            self._scan(Interpretations, "*")
+            self._scan(Interpretations)
             .filter(self._tenant & pl.col("verdict_id").is_in(ids))
             .select(_READING)
             .collect(engine="in-memory")
@@ -221,7 +214,7 @@ class _Looker:
         return self.rows(g.Quarantine, (pl.col("input") == str(InputKind.VERDICTS)) & naming)
 
     def tenants(self) -> list[str]:
-        counts = self._scan(g.GradingCounts, "*").select("tenant_id").unique()
+        counts = self._scan(g.GradingCounts).select("tenant_id").unique()
         return counts.collect(engine="in-memory")["tenant_id"].sort().to_list()
 
 

@@ -156,7 +156,7 @@ class JudgeAtWork:
 
     def _at_work(self) -> Asking:
         if self._asking is None:
-            journal = self._held.enter_context(Journal(self._warehouse.layout.journal))
+            journal = self._held.enter_context(Journal(*self._warehouse.storage.journal()))
             reducer = JuryReducer(self._attached.jury)
             self._asking = self._held.enter_context(
                 Asking(self._attached.judge, reducer, journal, self._clock.as_of)

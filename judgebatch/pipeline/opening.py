@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 
 import orjson
 
 from judgebatch.inputs import InputFile, InputKind, InputSpec, discover
 from judgebatch.settings import Settings
-from judgebatch.warehouse import RunLog
-from judgebatch.warehouse.durable import replace
+from judgebatch.warehouse import RunLog, Warehouse
+from judgebatch.warehouse.durable import writing
+from judgebatch.warehouse.layout import VIEWS
 from judgebatch.warehouse.manifest import InputFile as ConsumedFile
 
-HINTS = "inputs.json"
+HINTS = f"{VIEWS}/inputs.json"
+DERIVED = "All committed runs are as they were; the next run makes it anew."
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,10 @@ class Hints:
     taken for unchanged.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / HINTS
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._storage = warehouse.storage
         try:
-            said = orjson.loads(self._path.read_bytes())
+            said = orjson.loads(self._storage.read(HINTS))
             self._known: dict[str, list[object]] = said["files"]
             self._consumed: dict[str, str] = said["consumed"]
             self._through: tuple[int, str] = (said["run"], said["manifest"])
@@ -86,7 +87,9 @@ class Hints:
             "run": through[0],
             "manifest": through[1],
         }
-        replace(self._path, orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
+        content = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
+        with writing("what is known of the inputs", HINTS, DERIVED):
+            self._storage.replace(HINTS, content)
 
 
 def find_files(settings: Settings) -> list[Found]:

@@ -15,7 +15,7 @@ from judgebatch.contracts.table import schema_of
 from judgebatch.errors import InputError, UsageError
 from judgebatch.grading.clock import Clock
 from judgebatch.pipeline.readings import BATCH_TABLES, Readings
-from judgebatch.pipeline.reinterpreting import carry_state, table_files
+from judgebatch.pipeline.reinterpreting import carry_state
 from judgebatch.verdicts import interpret_texts
 from judgebatch.verdicts.recuration import LABEL, Recurated, recurate
 from judgebatch.vocabulary import RunKind
@@ -87,7 +87,7 @@ def recurate_warehouse(
     """
     log = warehouse.runs()
     selected = _selected(warehouse, selection)
-    reclassified = _read(table_files(warehouse, log, Reclassifications), _IDS)
+    reclassified = _read(warehouse.table_files(log, Reclassifications), _IDS)
     pending = selected.join(reclassified, on=_IDS, how="anti", maintain_order="left")
     changed = pending.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
     results = [recurate(text) for text in changed["verdict"].to_list()]

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 from judgebatch.contracts.accounting import Restatements
 from judgebatch.contracts.grading import AuditVerdicts
 from judgebatch.contracts.interpretations import Interpretations
-from judgebatch.contracts.table import Table
 from judgebatch.grading.clock import Clock
 from judgebatch.pipeline.mapping import Mapper, in_process
 from judgebatch.pipeline.readings import BATCH_TABLES, Readings
@@ -19,7 +18,7 @@ from judgebatch.pipeline.scratch import mapped
 from judgebatch.verdicts import interpret_texts
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import Manifest, Pieces, RunFacts, RunLog, Staging, Warehouse, publish
-from judgebatch.warehouse.layout import SPARE, STATE, table_folder
+from judgebatch.warehouse.layout import SPARE, STATE
 
 CHUNK = 25_000
 """Verdicts read at once."""
@@ -91,7 +90,7 @@ def reinterpret(
             return _said(run)
     with warehouse.begin(RunKind.REINTERPRET, as_of, log) as staging:
         clock = Clock(staging.number, as_of, None)
-        before = table_files(warehouse, log, Interpretations)
+        before = warehouse.table_files(log, Interpretations)
         version = 1 + _newest_version(before)
         texts = split_by_shard(warehouse, log, staging.scratch / "texts")
         tasks = [
@@ -115,20 +114,11 @@ def _said(run: Manifest) -> Reinterpreted:
     )
 
 
-def table_files(warehouse: Warehouse, log: RunLog, table: type[Table]) -> list[Path]:
-    """Return the files of a table over all committed runs, in order."""
-    return [
-        path
-        for number in range(1, log.newest + 1)
-        for path in sorted((warehouse.layout.run(number) / table_folder(table)).glob("*.parquet"))
-    ]
-
-
 def split_by_shard(warehouse: Warehouse, log: RunLog, folder: Path) -> dict[int, tuple[Path, ...]]:
     """Write all stored verdicts to Arrow files by shard, which can be mapped into memory."""
     folder.mkdir(parents=True)
     made: dict[int, list[Path]] = {}
-    for number, source in enumerate(table_files(warehouse, log, AuditVerdicts)):
+    for number, source in enumerate(warehouse.table_files(log, AuditVerdicts)):
         with pq.ParquetFile(source) as file:
             for at, batch in enumerate(file.iter_batches(_BATCH, columns=list(_KEPT))):
                 rows = pl.DataFrame(pl.from_arrow(batch)).with_columns(

@@ -97,10 +97,10 @@ def open_run(settings: Settings) -> Opened:
     """
     plan = read_plan(settings)
     judge = attached_judge(settings)
-    warehouse = open_or_init(settings.warehouse)
+    warehouse = open_or_init(settings.warehouse, settings.scratch)
     log = warehouse.runs()
     files = find_files(settings)
-    hints = Hints(warehouse.layout.views)
+    hints = Hints(warehouse)
     return Opened(
         settings,
         settings_hash(settings),

@@ -8,6 +8,7 @@ from typing import Any, Self
 import polars as pl
 
 from judgebatch.inputs.spec import InputKind, InputSpec, WideQuestion
+from judgebatch.objects.url import ObjectUrl
 from judgebatch.settings.effective import effective_text
 from judgebatch.settings.tables import (
     AnswersTable,
@@ -20,7 +21,7 @@ from judgebatch.settings.tables import (
     TenantTable,
     VerdictsTable,
 )
-from judgebatch.settings.values import resolve
+from judgebatch.settings.values import resolve, resolve_place
 from judgebatch.vocabulary import BudgetPeriod, Mode, UnknownTenants
 
 SMALLEST_DEFAULT_GROUP = 3
@@ -93,7 +94,9 @@ class Settings:
 
     source: Path
     """The settings file; relative paths start at its folder."""
-    warehouse: Path
+    warehouse: Path | ObjectUrl
+    scratch: Path | None
+    """Where copies of a warehouse in an object store stay; None for a folder of the moment."""
     unknown_tenants: UnknownTenants
     inputs: Mapping[InputKind, InputSpec]
     """Episodes and verdicts always; answers where the settings have them."""
@@ -161,7 +164,8 @@ def resolve_settings(file: SettingsFile, source: Path) -> Settings:
     textfile = file.metrics.textfile
     return Settings(
         source=source,
-        warehouse=resolve(root, file.warehouse),
+        warehouse=resolve_place(root, file.warehouse),
+        scratch=None if file.scratch is None else resolve(root, file.scratch),
         unknown_tenants=file.unknown_tenants,
         inputs=inputs,
         defaults=TenantSettings.of(file.defaults),

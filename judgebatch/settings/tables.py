@@ -256,7 +256,8 @@ class ReportTable(Strict):
 class SettingsFile(Strict):
     """The whole file."""
 
-    warehouse: PathText = "warehouse"
+    warehouse: PlaceText = "warehouse"
+    scratch: PathText | None = None
     unknown_tenants: Annotated[
         UnknownTenants, BeforeValidator(lambda value: token(UnknownTenants, value))
     ] = UnknownTenants.QUARANTINE

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from judgebatch.errors import UsageError, did_you_mean
-from judgebatch.objects.url import is_url, parse_url
+from judgebatch.objects.url import ObjectUrl, is_url, parse_url
 from judgebatch.vocabulary import Token, UnknownTokenError
 
 NONE = "none"
@@ -190,6 +190,11 @@ def token(kind: type[Token], value: object) -> Any:
 def resolve(root: Path, path: str) -> Path:
     """Return ``path`` as an absolute path; a relative one starts at ``root``."""
     return root / Path(path).expanduser()
+
+
+def resolve_place(root: Path, place: str) -> Path | ObjectUrl:
+    """Return an absolute path, or a place in an object store."""
+    return parse_url(place) if is_url(place) else resolve(root, place)
 
 
 Duration = Annotated[int, BeforeValidator(duration_us)]

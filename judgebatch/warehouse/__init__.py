@@ -10,12 +10,13 @@ from judgebatch.warehouse.manifest import (
     Manifest,
     RunFacts,
 )
+from judgebatch.warehouse.opening import init, is_warehouse, open_or_init, open_warehouse
 from judgebatch.warehouse.parquet import FileFacts, write_table
 from judgebatch.warehouse.pieces import Pieces
 from judgebatch.warehouse.publishing import connect, publish
 from judgebatch.warehouse.runlog import RunLog
 from judgebatch.warehouse.staging import Staging
-from judgebatch.warehouse.store import Warehouse, init, is_warehouse, open_or_init, open_warehouse
+from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.verify import verify
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from judgebatch.contracts.grading import OpenEpisodes
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.layout import SNAPSHOTS
 from judgebatch.warehouse.locks import FileLock
@@ -29,7 +30,7 @@ def doctor(warehouse: Warehouse) -> list[Finding]:
     if len(warehouse.runs()) and not FileLock.is_held(warehouse.layout.lock):
         findings += [
             Finding(
-                path.relative_to(warehouse.path).as_posix(),
+                path,
                 what,
                 "Publishing was not finished: run the same as_of again, or the next one.",
             )
@@ -51,12 +52,10 @@ def overdue(warehouse: Warehouse) -> pl.DataFrame:
     columns = ["tenant_id", "episode_id", "state", "deadline", "waits_for"]
     if newest is None or log.last_as_of is None:
         return pl.DataFrame(schema=columns)
-    folder = warehouse.layout.run(newest.number)
-    parts = [folder / entry.path for entry in newest.files if entry.path.startswith(_OPEN)]
     return (
-        pl.scan_parquet(parts, glob=False)
+        warehouse.scan([newest], OpenEpisodes)
         .filter(pl.col("deadline") <= log.last_as_of)
         .select(columns)
         .sort("deadline", "tenant_id", "episode_id")
-        .collect()
+        .collect(engine="in-memory")
     )

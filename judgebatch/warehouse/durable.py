@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from judgebatch.errors import WarehouseWriteError
+from judgebatch.objects.url import is_url
 
 _TEMPORARY = re.compile(r"\.(?P<host>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{8}(\.wal)?\Z")
 NOT_PUBLISHED = "Nothing was published."
@@ -20,7 +21,7 @@ _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @contextmanager
-def writing(what: str, path: Path, consequence: str = NOT_PUBLISHED) -> Iterator[None]:
+def writing(what: str, path: object, consequence: str = NOT_PUBLISHED) -> Iterator[None]:
     """Turn failures to write into one named error.
 
     Parameters
@@ -42,7 +43,7 @@ def writing(what: str, path: Path, consequence: str = NOT_PUBLISHED) -> Iterator
 
 
 def write_error(
-    error: OSError, what: str, path: Path, consequence: str = NOT_PUBLISHED
+    error: OSError, what: str, path: object, consequence: str = NOT_PUBLISHED
 ) -> WarehouseWriteError:
     """Return the named error for a failed write."""
     number = _error_number(error)
@@ -51,10 +52,14 @@ def write_error(
     elif number in _NOT_ALLOWED:
         reason = "this user may not write there"
         remedy = "Give the user that runs judgebatch write permission on the warehouse"
+        if is_url(str(error.filename)):
+            reason = str(error.strerror)
     else:
         reason = error.strerror or str(error)
         remedy = "See to the file system and run again"
     named = str(error.filename or "")
+    if is_url(named):
+        path, remedy = named, remedy.replace("the file system", "the object store")
     where = named if named.startswith(f"{path}") else path
     return WarehouseWriteError(f"cannot write {what} at {where}: {reason}. {consequence} {remedy}.")
 

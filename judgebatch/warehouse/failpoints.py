@@ -44,6 +44,15 @@ FAILPOINTS = (
 )
 """Every failpoint of a run, in about the order in which a run meets them."""
 
+OBJECT_FAILPOINTS = (
+    "objects.announced",
+    "objects.put",
+    "objects.stored",
+    "objects.settled",
+    "objects.views",
+)
+"""Those that only a run into an object store meets."""
+
 _hits: Counter[str] = Counter()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from judgebatch.contracts.table import Table
 
+IDENTITY = "warehouse.json"
 MANIFEST = "manifest.json"
 REPORT = "report.html"
 RUNS = "runs"
@@ -13,6 +14,10 @@ TABLES = "tables"
 SNAPSHOTS = "snapshots"
 STATE = "state"
 SPARE = "spare"
+STAGING = ".staging"
+SETTINGS = "settings"
+JOURNAL = "journal"
+VIEWS = "views"
 
 _RUN = re.compile(r"[0-9]{6,}\Z")
 _STAGED = re.compile(r"(?P<number>[0-9]{6,})-(?P<token>[0-9a-f]+)\Z")
@@ -20,14 +25,26 @@ _STAGED = re.compile(r"(?P<number>[0-9]{6,})-(?P<token>[0-9a-f]+)\Z")
 
 @dataclass(frozen=True)
 class Layout:
-    """Paths below a warehouse folder."""
+    """Paths below a warehouse folder, or below the folder of copies of one in an object store."""
 
     root: Path
+    url: str | None = None
+    """Where the warehouse itself is, if it is in an object store."""
+
+    @property
+    def name(self) -> str:
+        """How messages name the warehouse."""
+        return self.url or str(self.root)
+
+    def shown(self, path: Path) -> str:
+        """Return how messages name a file of the warehouse."""
+        inside = path.relative_to(self.root).as_posix()
+        return str(path) if self.url is None else f"{self.url}/{inside}"
 
     @property
     def identity(self) -> Path:
         """The write-once file that makes a folder a warehouse."""
-        return self.root / "warehouse.json"
+        return self.root / IDENTITY
 
     @property
     def runs(self) -> Path:
@@ -37,7 +54,7 @@ class Layout:
     @property
     def staging(self) -> Path:
         """Runs that have not committed."""
-        return self.root / ".staging"
+        return self.root / STAGING
 
     @property
     def lock(self) -> Path:
@@ -47,17 +64,17 @@ class Layout:
     @property
     def settings(self) -> Path:
         """Settings and policy texts by their hash."""
-        return self.root / "settings"
+        return self.root / SETTINGS
 
     @property
     def journal(self) -> Path:
         """Answers of attached judges, kept before they are used."""
-        return self.root / "journal" / "answers.log"
+        return self.root / JOURNAL / "answers.log"
 
     @property
     def views(self) -> Path:
         """Generated views."""
-        return self.root / "views"
+        return self.root / VIEWS
 
     def run(self, number: int) -> Path:
         """Return the folder of a committed run."""
@@ -86,6 +103,14 @@ def staged_number(name: str) -> tuple[int, str] | None:
     """Return number and token of a staging folder's name, or None for any other name."""
     match = _STAGED.match(name)
     return (int(match["number"]), match["token"]) if match else None
+
+
+def object_name(inside: str, sha256: str) -> str:
+    """Return what a file of a run is called in an object store: ``part-000.<sha256>.parquet``."""
+    folder, _, name = inside.rpartition("/")
+    stem, _, suffix = name.rpartition(".")
+    named = f"{stem}.{sha256}.{suffix}"
+    return f"{folder}/{named}" if folder else named
 
 
 def table_folder(table: type[Table]) -> str:

@@ -7,7 +7,13 @@ from importlib.metadata import version
 from typing import Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse.layout import SNAPSHOTS, TABLES
@@ -47,6 +53,15 @@ class FileEntry(_Frozen):
     version: int | None = None
     rows: int | None = None
     content: str | None = None
+    run: int | None = None
+    """The run that wrote it, where this one carried it over unchanged."""
+
+    @model_serializer(mode="wrap")
+    def _without_own_run(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = dump(self)
+        if self.run is None:
+            document.pop("run", None)
+        return document
 
 
 class Conservation(_Frozen):

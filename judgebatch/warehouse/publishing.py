@@ -17,10 +17,12 @@ from judgebatch.warehouse.durable import (
 )
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import Layout
+from judgebatch.warehouse.object_storage import ObjectStorage
+from judgebatch.warehouse.object_views import connect_objects, publish_objects, stale_objects
 from judgebatch.warehouse.runlog import committed_numbers
 from judgebatch.warehouse.staging import sweep_dead
 from judgebatch.warehouse.store import Warehouse
-from judgebatch.warehouse.view_sql import view_statements
+from judgebatch.warehouse.view_sql import FolderTables, view_statements
 
 STORAGE_VERSION = "v1.0.0"
 """The oldest DuckDB whose readers open ``judgebatch.duckdb``."""
@@ -37,6 +39,8 @@ _MADE_BY = re.compile(rb"^-- run [0-9]+, judgebatch (?P<version>[0-9][0-9a-z.]*)
 def publish(warehouse: Warehouse) -> None:
     """Make ``views/views.sql`` and ``views/judgebatch.duckdb`` for the newest run.
 
+    In an object store there is ``views/views.sql`` alone, which names the committed objects.
+
     Also removes what dead runs left, so that a repeated run finishes all that a killed one began.
     ``views.sql`` names files relative to the warehouse, ``judgebatch.duckdb`` by absolute path:
     after the folder was moved, the next call makes it right again.
@@ -47,6 +51,9 @@ def publish(warehouse: Warehouse) -> None:
         There is no room or no permission; the runs themselves are not touched.
     """
     layout = warehouse.layout
+    if isinstance(warehouse.storage, ObjectStorage):
+        publish_objects(warehouse.storage)
+        return
     with writing("views", layout.views, _CONSEQUENCE):
         layout.views.mkdir(exist_ok=True)
         sweep_dead(layout)
@@ -85,18 +92,24 @@ def _make_database(layout: Layout, path: Path) -> None:
         named = str(path).replace("'", "''")
         connection.execute(f"ATTACH '{named}' AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
         connection.execute("USE made")
-        for statement in view_statements(layout, str(layout.root)).values():
+        for statement in view_statements(FolderTables(layout, str(layout.root))).values():
             connection.execute(statement)
         connection.execute("USE memory")
         connection.execute("DETACH made")
 
 
-def stale_views(warehouse: Warehouse) -> list[tuple[Path, str]]:
+def stale_views(warehouse: Warehouse) -> list[tuple[str, str]]:
     """Return the generated files that are not what the newest run would generate, and why.
 
     Another version of judgebatch may generate other views: where one did, nothing is compared.
     """
-    layout = warehouse.layout
+    if isinstance(warehouse.storage, ObjectStorage):
+        return stale_objects(warehouse.storage)
+    stale = _stale(warehouse.layout)
+    return [(path.relative_to(warehouse.path).as_posix(), what) for path, what in stale]
+
+
+def _stale(layout: Layout) -> list[tuple[Path, str]]:
     stale = []
     path = _sql_path(layout)
     try:
@@ -129,15 +142,17 @@ def _views_in(database: Path) -> list[tuple[str, str]]:
 
 
 def _sql_text(layout: Layout, run: int) -> str:
-    statements = view_statements(layout, ".").values()
+    statements = view_statements(FolderTables(layout, ".")).values()
     return _HEADER.format(run=run, version=__version__) + "\n\n".join(statements) + "\n"
 
 
 def connect(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
     """Return an in-memory database with all views of the warehouse, wherever it was moved to."""
+    if isinstance(warehouse.storage, ObjectStorage):
+        return connect_objects(warehouse.storage)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    for statement in view_statements(warehouse.layout, str(warehouse.path)).values():
+    for statement in view_statements(FolderTables(warehouse.layout, str(warehouse.path))).values():
         connection.execute(statement)
     return connection
 

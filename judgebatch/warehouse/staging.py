@@ -1,11 +1,11 @@
-"""A run in the making: everything is written here, and one rename publishes it.
+"""A run in the making: everything is written here, and one step publishes it.
 
 ``.staging/000042-<token>/`` holds ``lock`` (held by the writer), ``scratch/`` (work that is
-thrown away) and ``run/``, which becomes ``runs/000042``. Nothing is visible before the rename,
-everything after it, and there is nothing to roll forward.
+thrown away) and ``run/``, which becomes ``runs/000042``: by a rename, or by
+creating its manifest in an object store. Nothing is visible before that step, everything after
+it, and there is nothing to roll forward.
 """
 
-import errno
 import shutil
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,16 +22,12 @@ from judgebatch.errors import (
     JudgebatchError,
     WarehouseConflictError,
     WarehouseDamagedError,
-    WarehouseWriteError,
 )
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse.durable import (
     NOT_PUBLISHED,
     files_below,
-    fsync_file,
-    fsync_folder,
     is_about_writing,
-    link_or_copy,
     sha256_of,
     sweep_abandoned,
     write_error,
@@ -60,10 +56,10 @@ from judgebatch.warehouse.manifest import (
 from judgebatch.warehouse.parquet import PART_ROWS, TableWriter, read_facts
 from judgebatch.warehouse.pieces import Pieces
 from judgebatch.warehouse.runlog import RunLog, committed_numbers
+from judgebatch.warehouse.storage import OvertakenError, Storage
 
 _LOCK, _RUN, _SCRATCH = "lock", "run", "scratch"
 _THREADS = 2
-_SYNCING = 16
 _COMMITTED = "The run itself is committed; what is derived from it is made anew by the next one."
 
 
@@ -71,9 +67,10 @@ class Staging:
     """One run in the making; leave the ``with`` block without commit and it is gone."""
 
     def __init__(
-        self, layout: Layout, writer: FileLock, log: RunLog, kind: RunKind, as_of: datetime
+        self, storage: Storage, writer: FileLock, log: RunLog, kind: RunKind, as_of: datetime
     ) -> None:
-        self._layout = layout
+        self._storage = storage
+        self._layout = layout = storage.layout
         self._writer = writer
         self.kind = kind
         self.as_of = as_of
@@ -169,7 +166,7 @@ class Staging:
         return str(PurePosixPath(STATE, relative)) in self._linked
 
     def link_from_parent(self, relative: str, folder: str = STATE) -> Path:
-        """Carry an unchanged file of the parent's checkpoint over by hard link.
+        """Carry an unchanged file of the parent's checkpoint over, without copying it.
 
         Parameters
         ----------
@@ -190,23 +187,23 @@ class Staging:
         )
         if self.parent is None or entry is None:
             raise WarehouseDamagedError(f"the newest run has no checkpoint file {inside}")
-        source = self._layout.run(self.parent.number) / inside
         target = self.root / inside
         with writing("the checkpoint", target):
-            target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                link_or_copy(source, target)
+                self._storage.carry(self.parent, entry, target)
             except FileNotFoundError as error:
+                source = self._layout.shown(self._layout.run(self.parent.number) / inside)
                 raise WarehouseDamagedError(
                     f"{source} is missing, although run {self.parent.number} lists it. Nothing was "
                     "published; `judgebatch rebuild-state` makes the file again."
                 ) from error
-        self._linked[inside] = entry
+        written_by = self.parent.number if entry.run is None else entry.run
+        self._linked[inside] = entry.model_copy(update={"run": written_by})
         failpoint("state.linked")
         return target
 
     def commit(self, facts: RunFacts) -> Manifest:
-        """Publish the run: hash, write the manifest, sync, and rename the folder into ``runs/``.
+        """Publish the run: hash, write the manifest, make all of it safe, and make it visible.
 
         Raises
         ------
@@ -228,20 +225,26 @@ class Staging:
             manifest = self._manifest(facts)
             (self.root / MANIFEST).write_bytes(manifest.to_json())
             failpoint("commit.manifest")
-            self._sync()
-            failpoint("commit.rename")
-            self._rename()
+            try:
+                self._storage.prepare(self.root, manifest)
+                failpoint("commit.rename")
+                if not self._lock.still_there():
+                    raise self._conflict()
+                self._storage.commit(self.root, manifest)
+            except OvertakenError as overtaken:
+                raise self._conflict(str(overtaken)) from overtaken
         self._committed = True
         failpoint("commit.renamed")
-        self._make_durable()
+        self._storage.settle(self.number)
         shutil.rmtree(self.folder, ignore_errors=True)
         failpoint("commit.swept")
         return manifest
 
     def _manifest(self, facts: RunFacts) -> Manifest:
-        paths = files_below(self.root)
+        named = {path.relative_to(self.root).as_posix(): path for path in files_below(self.root)}
+        own = [path for inside, path in named.items() if inside not in self._linked]
         with ThreadPoolExecutor(_THREADS) as pool:
-            entries = tuple(pool.map(self._entry, paths))
+            entries = [*pool.map(self._entry, own), *self._linked.values()]
         failpoint("commit.hash")
         parent = self.parent
         return Manifest(
@@ -251,14 +254,12 @@ class Staging:
             token=self.token,
             parent=Parent(number=parent.number, digest=parent.digest) if parent else None,
             libraries=library_versions(),
-            files=entries,
+            files=tuple(sorted(entries, key=lambda entry: PurePosixPath(entry.path))),
             **{name: getattr(facts, name) for name in RunFacts.model_fields},
         ).sealed()
 
     def _entry(self, path: Path) -> FileEntry:
         inside = path.relative_to(self.root).as_posix()
-        if inside in self._linked:
-            return self._linked[inside]
         facts = read_facts(path) if path.suffix == ".parquet" else None
         return FileEntry(
             path=inside,
@@ -270,48 +271,12 @@ class Staging:
             content=facts.content if facts else None,
         )
 
-    def _sync(self) -> None:
-        paths = files_below(self.root)
-        own = [path for path in paths if path.relative_to(self.root).as_posix() not in self._linked]
-        for path in own:
-            path.chmod(0o444)
-        failpoint("commit.read_only")
-        folders = [path for path in self.root.rglob("*") if path.is_dir()]
-        # Side by side, the file system forces many to the disk at once.
-        with ThreadPoolExecutor(_SYNCING) as pool:
-            list(pool.map(fsync_file, own))
-            list(pool.map(fsync_folder, [*folders, self.root]))
-        failpoint("commit.fsync")
-
-    def _rename(self) -> None:
-        target = self._layout.run(self.number)
-        # A rename onto an existing empty folder would succeed, and such a folder is nobody's run.
-        if target.exists() or not self._lock.still_there():
-            raise self._conflict()
-        try:
-            self.root.rename(target)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                raise self._conflict() from error
-            raise
-
-    def _make_durable(self) -> None:
-        try:
-            fsync_folder(self._layout.runs)
-        except OSError as error:
-            raise WarehouseWriteError(
-                f"run {self.number} is published, but {self._layout.runs} could not be forced to "
-                f"the disk ({error.strerror}): it may be gone after a power failure. See to the "
-                "file system, then run `judgebatch verify`."
-            ) from error
-        failpoint("commit.durable")
-
     def _overtaken(self) -> bool:
         return not self._lock.still_there() and self.number in committed_numbers(self._layout)
 
-    def _conflict(self) -> WarehouseConflictError:
+    def _conflict(self, by: str = "somebody else") -> WarehouseConflictError:
         return WarehouseConflictError(
-            f"run {self.number} of {self._layout.root} was committed by somebody else meanwhile; "
+            f"run {self.number} of {self._layout.name} was committed by {by} meanwhile; "
             "nothing of this run was published. Run again to build on it."
         )
 

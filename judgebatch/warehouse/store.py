@@ -1,71 +1,58 @@
-"""The warehouse: a folder of committed runs that never change."""
+"""The warehouse: committed runs that never change."""
 
 import hashlib
 import os
-import secrets
 import socket
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from judgebatch.errors import UsageError, WarehouseConflictError, WarehouseDamagedError
+from judgebatch.contracts.table import Table, empty
+from judgebatch.errors import WarehouseConflictError, WarehouseDamagedError
 from judgebatch.vocabulary import RunKind
-from judgebatch.warehouse.durable import (
-    create_once,
-    fsync_folder,
-    sha256_of,
-    writing,
-)
+from judgebatch.warehouse.durable import sha256_of, writing
 from judgebatch.warehouse.failpoints import failpoint
-from judgebatch.warehouse.layout import STATE, Layout
+from judgebatch.warehouse.layout import SETTINGS, STATE, Layout, table_folder
 from judgebatch.warehouse.locks import FileLock
+from judgebatch.warehouse.manifest import FileEntry, Manifest
 from judgebatch.warehouse.runlog import RunLog, committed_numbers
-from judgebatch.warehouse.sharding import MAX_SHARDS, shard_of
+from judgebatch.warehouse.sharding import shard_of
 from judgebatch.warehouse.staging import Staging, sweep_dead
-
-FORMAT = 1
-"""Version of the warehouse's layout."""
-
-
-class _Identity(BaseModel):
-    """What ``warehouse.json`` holds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: int = FORMAT
-    id: str
-    n_shards: int = Field(ge=1, le=MAX_SHARDS)
-    digest: str = ""
-    """SHA-256 over the rest."""
-
-    def sealed(self) -> "_Identity":
-        text = f"{self.format} {self.id} {self.n_shards}"
-        return self.model_copy(update={"digest": hashlib.sha256(text.encode()).hexdigest()})
+from judgebatch.warehouse.storage import Storage
 
 
 @dataclass(frozen=True)
 class Warehouse:
-    """A warehouse on a local file system."""
+    """A warehouse, in a folder or in an object store."""
 
     path: Path
+    """Its folder, or that of the copies of what was needed of it."""
     id: str
     n_shards: int
+    storage: Storage = field(compare=False)
 
     @property
     def layout(self) -> Layout:
         """Where everything is."""
-        return Layout(self.path)
+        return self.storage.layout
+
+    @property
+    def name(self) -> str:
+        """How messages name it: its folder, or its URL."""
+        return self.layout.name
 
     def runs(self) -> RunLog:
         """Return the committed runs as of now; manifests are read when asked for."""
+        self.storage.refresh()
         return RunLog(self.layout)
 
     def run_numbers(self) -> list[int]:
         """Return the numbers of the run folders, also where the log is damaged."""
+        self.storage.refresh()
         return committed_numbers(self.layout)
 
     def shard_of(self, tenant_ids: pl.Series) -> pl.Series:
@@ -97,23 +84,32 @@ class Warehouse:
             writer = FileLock.take_patiently(layout.lock)
             if writer is None:
                 raise WarehouseConflictError(
-                    f"{self.path} is being written by {_holder(layout)}. Nothing was done; wait "
+                    f"{self.name} is being written by {_holder(layout)}. Nothing was done; wait "
                     "for it to end, then run again."
                 )
             try:
                 writer.write(_introduction())
                 failpoint("lock.taken")
                 sweep_dead(layout)
-                return Staging(layout, writer, self._unless_grown(seen), kind, as_of)
+                staging = Staging(self.storage, writer, self._unless_grown(seen), kind, as_of)
             except BaseException:
                 writer.release()
                 raise
+            self._announce(staging)
+            return staging
+
+    def _announce(self, staging: Staging) -> None:
+        try:
+            self.storage.announce(staging.number, staging.token, _introduction())
+        except BaseException as error:
+            staging.__exit__(type(error), error, None)
+            raise
 
     def _unless_grown(self, seen: RunLog | None) -> RunLog:
         log = self.runs()
         if seen is not None and seen.newest != log.newest:
             raise WarehouseConflictError(
-                f"run {log.newest} of {self.path} was committed by somebody else while this run "
+                f"run {log.newest} of {self.name} was committed by somebody else while this run "
                 "was being prepared. Nothing was done; run again to build on it."
             )
         return log
@@ -133,11 +129,8 @@ class Warehouse:
         path = self.layout.settings / f"{name}.{suffix}"
         with writing("settings", path):
             failpoint("settings.write")
-            if not path.exists():
-                try:
-                    create_once(path, content)
-                except FileExistsError:
-                    return name
+            with suppress(FileExistsError):
+                self.storage.create(f"{SETTINGS}/{path.name}", content)
             failpoint("settings.stored")
         return name
 
@@ -149,9 +142,9 @@ class Warehouse:
         WarehouseDamagedError
             It is missing or not what its name says.
         """
-        path = self.layout.settings / f"{name}.{suffix}"
+        path = self.layout.shown(self.layout.settings / f"{name}.{suffix}")
         try:
-            content = path.read_bytes()
+            content = self.storage.read(f"{SETTINGS}/{name}.{suffix}")
         except OSError as error:
             raise WarehouseDamagedError(
                 f"{path} cannot be read ({error.strerror}): restore it from a backup."
@@ -178,134 +171,53 @@ class Warehouse:
         last = self.runs().last
         inside = f"{STATE}/{relative}"
         entry = next((file for file in (last.files if last else ()) if file.path == inside), None)
-        if last is None or entry is None:
-            return None
-        path = self.layout.run(last.number) / inside
-        try:
-            sound = path.stat().st_size == entry.size and (
-                not check or sha256_of(path) == entry.sha256
+        return None if last is None or entry is None else self.sound(last, [entry], check=check)[0]
+
+    def sound(
+        self, run: Manifest, entries: Sequence[FileEntry], *, check: bool = True
+    ) -> list[Path]:
+        """Return where checkpoint files of a run are on this machine, and that they are sound.
+
+        Raises
+        ------
+        WarehouseDamagedError
+            One is missing, or not what the manifest says.
+        """
+        paths = self.storage.fetch(run, entries)
+        for path, entry in zip(paths, entries, strict=True):
+            try:
+                sound = path.stat().st_size == entry.size and (
+                    not check or sha256_of(path) == entry.sha256
+                )
+            except OSError:
+                sound = False
+            if not sound:
+                raise WarehouseDamagedError(
+                    f"the checkpoint file {self.layout.shown(path)} is missing or not what run "
+                    f"{run.number} wrote, so no run can build on it. Nothing was published; "
+                    "`judgebatch rebuild-state` makes the checkpoint again from the tables; "
+                    "`judgebatch verify` lists all damage."
+                )
+        return paths
+
+    def scan(self, log: Sequence[Manifest], table: type[Table]) -> pl.LazyFrame:
+        """Return the rows of a table over some runs; reads what the query on it needs."""
+        folder = f"{table_folder(table)}/"
+        files = [
+            (run, entry) for run in log for entry in run.files if entry.path.startswith(folder)
+        ]
+        return self.storage.scan(files, table) if files else empty(table).lazy()
+
+    def table_files(self, log: Sequence[Manifest], table: type[Table]) -> list[Path]:
+        """Return where the files of a table over some runs are on this machine, in order."""
+        folder = f"{table_folder(table)}/"
+        return [
+            path
+            for run in log
+            for path in self.storage.fetch(
+                run, [entry for entry in run.files if entry.path.startswith(folder)]
             )
-        except OSError:
-            sound = False
-        if not sound:
-            raise WarehouseDamagedError(
-                f"the checkpoint file {path} is missing or not what run {last.number} wrote, so no "
-                "run can build on it. Nothing was published. `judgebatch rebuild-state` makes the "
-                "checkpoint again from the tables; `judgebatch verify` lists all damage."
-            )
-        return path
-
-
-def init(path: Path, n_shards: int = 8) -> Warehouse:
-    """Make a warehouse of a new or empty folder.
-
-    Raises
-    ------
-    UsageError
-        The folder is a warehouse already, holds something else, or ``n_shards`` is not in range.
-    WarehouseDamagedError
-        The folder has committed runs, but lost its identity.
-    WarehouseWriteError
-        There is no room or no permission.
-    """
-    if not 1 <= n_shards <= MAX_SHARDS:
-        raise UsageError(f"n_shards is {n_shards}; it must be between 1 and {MAX_SHARDS}.")
-    layout = Layout(path.absolute())
-    if layout.root.exists() and not layout.root.is_dir():
-        raise UsageError(f"{path} is a file: a warehouse is a folder. Name another one.")
-    if layout.identity.exists():
-        raise UsageError(f"{path} is a warehouse already: nothing was done.")
-    if committed_numbers(layout):
-        raise WarehouseDamagedError(
-            f"{path} has committed runs but no warehouse.json: restore that file from a backup."
-        )
-    own = {layout.runs, layout.staging, layout.settings, layout.views}
-    there = set(layout.root.iterdir()) if layout.root.is_dir() else set()
-    in_the_making = {path for path in there if path.name.startswith(f".{layout.identity.name}.")}
-    if there - own - in_the_making - {layout.identity}:
-        raise UsageError(
-            f"{path} holds files that are no warehouse's. Name a new or an empty folder."
-        )
-    identity = _Identity(id=secrets.token_hex(16), n_shards=n_shards).sealed()
-    with writing("the warehouse", path):
-        for folder in (layout.runs, layout.staging, layout.settings, layout.views):
-            folder.mkdir(parents=True, exist_ok=True)
-        try:
-            create_once(
-                layout.identity,
-                orjson.dumps(
-                    identity.model_dump(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-                ),
-            )
-        except FileExistsError:
-            raise UsageError(f"{path} became a warehouse meanwhile: nothing was done.") from None
-        fsync_folder(layout.root)
-    return open_warehouse(path)
-
-
-def open_or_init(path: Path) -> Warehouse:
-    """Open a warehouse, and make it first where the folder is new, empty, or half made.
-
-    Raises
-    ------
-    UsageError
-        The folder holds something else.
-    WarehouseWriteError
-        There is no room or no permission.
-    """
-    if is_warehouse(path):
-        return open_warehouse(path)
-    try:
-        return init(path)
-    except UsageError:
-        if is_warehouse(path):  # somebody else made it at the same time
-            return open_warehouse(path)
-        raise
-
-
-def is_warehouse(path: Path) -> bool:
-    """Return whether a folder is a warehouse."""
-    return Layout(path).identity.is_file()
-
-
-def open_warehouse(path: Path) -> Warehouse:
-    """Open a warehouse; reads one small file.
-
-    Raises
-    ------
-    UsageError
-        The folder is not a warehouse, or a newer judgebatch made it.
-    WarehouseDamagedError
-        ``warehouse.json`` is not readable as such.
-    """
-    layout = Layout(path.absolute())
-    try:
-        text = layout.identity.read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise UsageError(
-            f"{path} is not a warehouse: it has no warehouse.json. Name the right folder, or make "
-            "one with `judgebatch init`."
-        ) from error
-    except OSError as error:
-        raise UsageError(f"{layout.identity} cannot be read: {error.strerror}.") from error
-    try:
-        identity = _Identity.model_validate_json(text)
-    except ValidationError as error:
-        raise _not_what_init_wrote(layout) from error
-    if identity.format != FORMAT:
-        raise UsageError(
-            f"{path} has format {identity.format}, and this judgebatch reads format {FORMAT}: use "
-            "the version that made it, or a newer one."
-        )
-    if identity != identity.sealed():
-        raise _not_what_init_wrote(layout)
-    return Warehouse(layout.root, identity.id, identity.n_shards)
-
-
-def _not_what_init_wrote(layout: Layout) -> WarehouseDamagedError:
-    return WarehouseDamagedError(
-        f"{layout.identity} is not what `judgebatch init` wrote: restore it from a backup."
-    )
+        ]
 
 
 def _introduction() -> str:

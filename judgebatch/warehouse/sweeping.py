@@ -11,12 +11,19 @@ from judgebatch.warehouse.staging import dead_staging
 from judgebatch.warehouse.store import Warehouse
 
 
-def rubbish(warehouse: Warehouse) -> list[tuple[Path, str]]:
+def rubbish(warehouse: Warehouse) -> list[tuple[str, str]]:
     """Return what could be removed, each with why; changes nothing.
 
-    Staging folders of dead runs and temporary files of dead processes. Committed runs are never
-    rubbish, nor are settings texts: the run that will name one may only have begun.
+    Staging folders of dead runs and temporary files of dead processes; in an object store, objects
+    that no manifest names below numbers that are committed. Committed runs are never rubbish, nor
+    are settings texts: the run that will name one may only have begun.
     """
+    orphans = [(f"{warehouse.name}/{name}", why) for name, why in warehouse.storage.orphans()]
+    local = _here(warehouse)
+    return [*((str(path), why) for path, why in local), *orphans]
+
+
+def _here(warehouse: Warehouse) -> list[tuple[Path, str]]:
     layout = warehouse.layout
     staged = dead_staging(layout)
     if FileLock.is_held(layout.lock):
@@ -32,7 +39,7 @@ def _listed(layout: Layout, staged: list[Path]) -> list[tuple[Path, str]]:
     return found
 
 
-def sweep(warehouse: Warehouse) -> list[tuple[Path, str]]:
+def sweep(warehouse: Warehouse) -> list[tuple[str, str]]:
     """Remove what :func:`rubbish` lists, holding the warehouse's lock, and return it.
 
     Raises
@@ -42,11 +49,11 @@ def sweep(warehouse: Warehouse) -> list[tuple[Path, str]]:
     WarehouseWriteError
         There is no permission.
     """
-    with writing("the warehouse", warehouse.path):
+    with writing("the warehouse", warehouse.name):
         lock = FileLock.take_patiently(warehouse.layout.lock)
         if lock is None:
             raise WarehouseConflictError(
-                f"{warehouse.path} is being written. Nothing was removed; wait for the run to end."
+                f"{warehouse.name} is being written. Nothing was removed; wait for the run to end."
             )
         with lock:
             found = _listed(warehouse.layout, dead_staging(warehouse.layout))
@@ -55,4 +62,9 @@ def sweep(warehouse: Warehouse) -> list[tuple[Path, str]]:
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
-            return found
+            orphans = warehouse.storage.orphans()
+            warehouse.storage.remove(name for name, _ in orphans)
+            return [
+                *((str(path), why) for path, why in found),
+                *((f"{warehouse.name}/{name}", why) for name, why in orphans),
+            ]

@@ -11,15 +11,17 @@ from judgebatch.warehouse.durable import files_below
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.identities import identity_findings
 from judgebatch.warehouse.laws import law_findings
-from judgebatch.warehouse.layout import MANIFEST, Layout, run_name, run_number
+from judgebatch.warehouse.layout import MANIFEST, RUNS, Layout, run_name, run_number
 from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.manifest import Manifest, is_token
+from judgebatch.warehouse.object_storage import ObjectStorage
 from judgebatch.warehouse.publishing import stale_views
-from judgebatch.warehouse.runlog import committed_numbers, read_manifest
+from judgebatch.warehouse.runlog import read_manifest
 from judgebatch.warehouse.settings_store import settings_findings
 from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.surroundings import lost_runs, surroundings_findings
 from judgebatch.warehouse.table_files import table_findings
+from judgebatch.warehouse.verify_objects import object_findings, with_fresh_copies
 
 _RESTORE = "Restore it from a backup"
 _THREADS = 2
@@ -30,9 +32,14 @@ def verify(warehouse: Warehouse) -> list[Finding]:
 
     Reads every byte of every committed file. Runs that commit meanwhile are left for next time.
     """
+    with with_fresh_copies(warehouse) as seen:
+        return _verify(seen)
+
+
+def _verify(warehouse: Warehouse) -> list[Finding]:
     layout = warehouse.layout
-    numbers = committed_numbers(layout)
-    findings = list(_names(layout, numbers))
+    numbers = warehouse.run_numbers()
+    findings = list(_names(warehouse, numbers))
     manifests: list[Manifest] = []
     for number in numbers:
         try:
@@ -43,8 +50,7 @@ def verify(warehouse: Warehouse) -> list[Finding]:
         manifests.append(manifest)
         findings += _seal(layout, manifest)
     findings += _chain(layout, manifests)
-    for manifest in manifests:
-        findings += _files(layout, manifest)
+    findings += _all_files(warehouse, manifests)
     if not findings:
         # Only of files that are as they were written can the rows be trusted.
         findings += identity_findings(warehouse)
@@ -55,10 +61,21 @@ def verify(warehouse: Warehouse) -> list[Finding]:
     return findings
 
 
+def _all_files(warehouse: Warehouse, manifests: list[Manifest]) -> Iterator[Finding]:
+    storage = warehouse.storage
+    if isinstance(storage, ObjectStorage):
+        there = {one.key: one for one in storage.bucket.below(f"{RUNS}/")}
+        for manifest in manifests:
+            yield from object_findings(storage, manifest, there)
+    else:
+        for manifest in manifests:
+            yield from _files(warehouse.layout, manifest)
+
+
 def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
     """Check the views, unless a run is at work that will make them anew."""
     layout = warehouse.layout
-    if FileLock.is_held(layout.lock) or committed_numbers(layout) != numbers:
+    if FileLock.is_held(layout.lock) or warehouse.run_numbers() != numbers:
         return
     yield from lost_runs(layout, max(numbers, default=0))
     if not numbers:
@@ -67,21 +84,22 @@ def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
         stale = stale_views(warehouse)
     except WarehouseDamagedError:
         return  # a table that the views read is damaged, which is among the findings already
-    for path, what in stale:
-        yield _finding(layout, path, what, "It is derived: the next `judgebatch run` replaces it.")
+    for where, what in stale:
+        yield Finding(where, what, "It is derived: the next `judgebatch run` replaces it.")
 
 
 def _finding(layout: Layout, path: Path, what: str, meaning: str) -> Finding:
     return Finding(path.relative_to(layout.root).as_posix(), what, meaning)
 
 
-def _names(layout: Layout, numbers: list[int]) -> Iterator[Finding]:
+def _names(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
+    layout = warehouse.layout
     if layout.runs.is_dir():
-        for path in sorted(layout.runs.iterdir()):
-            if run_number(path.name) is None:
+        for name in warehouse.storage.run_names():
+            if run_number(name) is None:
                 yield _finding(
                     layout,
-                    path,
+                    layout.runs / name,
                     "is not a run",
                     "Nothing of judgebatch wrote it; move it out of the warehouse.",
                 )

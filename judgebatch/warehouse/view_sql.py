@@ -5,7 +5,9 @@ show all runs; snapshots the newest run that wrote one. ``audit/ledger`` is ``au
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from judgebatch.contracts.registry import published
 from judgebatch.contracts.table import TYPE_NAMES, Table
@@ -29,8 +31,28 @@ def view_name(table: type[Table]) -> str:
     return table.name.replace("/", "_")
 
 
-def view_statements(layout: Layout, prefix: str) -> Mapping[str, str]:
-    """Return the statement of each view by its name, in an order in which they can be made.
+@dataclass(frozen=True)
+class TableFiles:
+    """What the view of a table reads."""
+
+    source: str
+    """The first argument of ``read_parquet``: a pattern or a list, as SQL."""
+    versions: frozenset[int | None]
+    """The versions of the contract that the files have, or at least those of both ends."""
+    condition: str | None
+    """Which rows of them, where not all."""
+
+
+class TableSource(Protocol):
+    """Where views find the files of tables."""
+
+    def of(self, table: type[Table]) -> TableFiles | None:
+        """Return the table's files, or None where it has none yet."""
+
+
+@dataclass(frozen=True)
+class FolderTables:
+    """Tables of a warehouse in a folder, by pattern: a view made before a run shows it too.
 
     Parameters
     ----------
@@ -39,12 +61,46 @@ def view_statements(layout: Layout, prefix: str) -> Mapping[str, str]:
     prefix
         How the statements name that folder: an absolute path, or ``.`` to be used inside it.
     """
+
+    layout: Layout
+    prefix: str
+
+    def of(self, table: type[Table]) -> TableFiles | None:
+        """Return the pattern of a table's files; of a snapshot with the newest run's rows alone."""
+        ends = self._ends(table)
+        if not ends:
+            return None
+        pattern = literal(f"{_escaped(self.prefix)}/{RUNS}/*/{table_folder(table)}/*.parquet")
+        facts = [read_facts(path) for path in ends]
+        condition = None
+        if table.kind == "snapshot":
+            file = f"{RUNS}/([0-9]+)/[^/]+/{table.name}/[^/]+$"
+            condition = (
+                f"run = (SELECT max(CAST(regexp_extract(file, '{file}', 1) AS BIGINT))\n"
+                f"FROM glob({pattern}))"
+            )
+        # Versions only rise: where both ends have one, all files between have it too.
+        versions = frozenset(None if fact is None else fact.version for fact in facts)
+        return TableFiles(pattern, versions, condition)
+
+    def _ends(self, table: type[Table]) -> Sequence[Path]:
+        """Return the table's files in the first and in the last run that have it, or nothing."""
+        numbers = committed_numbers(self.layout)
+        first_part = f"{table_folder(table)}/{part_name(0)}"
+        ends: list[Path] = []
+        for ordered in (numbers, numbers[::-1]):
+            found = (self.layout.run(number) / first_part for number in ordered)
+            path = next((path for path in found if path.exists()), None)
+            if path is None:
+                return ()
+            ends.append(path)
+        return ends
+
+
+def view_statements(source: TableSource) -> Mapping[str, str]:
+    """Return the statement of each view by its name, in an order in which they can be made."""
     tables = published()
-    numbers = committed_numbers(layout)
-    statements = {
-        view_name(table): _table(table, _ends(layout, numbers, table), prefix)
-        for table in tables.values()
-    }
+    statements = {view_name(table): _table(table, source.of(table)) for table in tables.values()}
     for name, view in DERIVED.items():
         if view.needs <= tables.keys():
             statements[name] = view.sql
@@ -54,40 +110,21 @@ def view_statements(layout: Layout, prefix: str) -> Mapping[str, str]:
     }
 
 
-def _ends(layout: Layout, numbers: Sequence[int], table: type[Table]) -> Sequence[Path]:
-    """Return the table's files in the first and in the last run that have it, or nothing."""
-    first_part = f"{table_folder(table)}/{part_name(0)}"
-    ends: list[Path] = []
-    for ordered in (numbers, numbers[::-1]):
-        found = (layout.run(number) / first_part for number in ordered)
-        path = next((path for path in found if path.exists()), None)
-        if path is None:
-            return ()
-        ends.append(path)
-    return ends
-
-
-def _table(table: type[Table], ends: Sequence[Path], prefix: str) -> str:
-    if not ends:
+def _table(table: type[Table], files: TableFiles | None) -> str:
+    if files is None:
         return _without_rows(table)
-    pattern = _literal(f"{_escaped(prefix)}/{RUNS}/*/{table_folder(table)}/*.parquet")
-    facts = [read_facts(path) for path in ends]
-    if all(fact is not None and fact.version == table.version for fact in facts):
-        # Versions only rise: all files between have this one too, and none needs to be opened.
-        parts = [f"FROM read_parquet({pattern}, hive_partitioning = false)"]
+    if files.versions == {table.version}:
+        # All files have the contract's columns: none needs to be opened to know them.
+        parts = [f"FROM read_parquet({files.source}, hive_partitioning = false)"]
     else:
         # The empty table gives the contract's columns also to files of an older version.
         parts = [
             _without_rows(table),
             "UNION ALL BY NAME",
-            f"FROM read_parquet({pattern}, union_by_name = true, hive_partitioning = false)",
+            f"FROM read_parquet({files.source}, union_by_name = true, hive_partitioning = false)",
         ]
-    if table.kind == "snapshot":
-        file = f"{RUNS}/([0-9]+)/[^/]+/{table.name}/[^/]+$"
-        parts += [
-            f"WHERE run = (SELECT max(CAST(regexp_extract(file, '{file}', 1) AS BIGINT))",
-            f"FROM glob({pattern}))",
-        ]
+    if files.condition is not None:
+        parts.append(f"WHERE {files.condition}")
     return "\n".join(parts)
 
 
@@ -109,5 +146,6 @@ def _escaped(path: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[]" else letter for letter in path)
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"

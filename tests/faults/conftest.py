@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judgebatch.warehouse import Warehouse, failpoints, init
+from judgebatch.warehouse import Warehouse, failpoints, init, open_warehouse
 from tests.faults.night import night
 from tests.warehouse.nights import files_of
 
@@ -31,7 +31,7 @@ def undisturbed(one_night: Warehouse, tmp_path_factory: pytest.TempPathFactory) 
     """What is under ``runs/`` after two nights in which nothing happened."""
     folder = tmp_path_factory.mktemp("undisturbed")
     shutil.copytree(one_night.path, folder / "warehouse")
-    warehouse = Warehouse(folder / "warehouse", one_night.id, one_night.n_shards)
+    warehouse = open_warehouse(folder / "warehouse")
     night(warehouse, folder / "judgebatch.prom", 2)
     return files_of(warehouse)
 
@@ -44,6 +44,6 @@ def fresh(one_night: Warehouse, tmp_path: Path) -> Callable[[], Warehouse]:
     def copy() -> Warehouse:
         path = tmp_path / f"copy-{next(copies)}" / "warehouse"
         shutil.copytree(one_night.path, path)
-        return Warehouse(path, one_night.id, one_night.n_shards)
+        return open_warehouse(path)
 
     return copy

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from judgebatch.warehouse import Warehouse, verify
-from judgebatch.warehouse.failpoints import FAILPOINTS, VARIABLE
+from judgebatch.warehouse.failpoints import FAILPOINTS, OBJECT_FAILPOINTS, VARIABLE
 from judgebatch.warehouse.sweeping import rubbish
 from tests.faults.night import night
 from tests.warehouse.nights import files_of
@@ -117,7 +117,6 @@ def test_every_failpoint_stands_in_the_code_once() -> None:
         if path.name != "failpoints.py"
     ]
     text = "\n".join(sources)
-    assert {name: text.count(f'failpoint("{name}")') for name in FAILPOINTS} == dict.fromkeys(
-        FAILPOINTS, 1
-    )
-    assert text.count('failpoint("') == len(FAILPOINTS)
+    every = (*FAILPOINTS, *OBJECT_FAILPOINTS)
+    assert {name: text.count(f'failpoint("{name}")') for name in every} == dict.fromkeys(every, 1)
+    assert text.count('failpoint("') == len(every)

@@ -87,9 +87,9 @@ def test_what_a_crash_left_is_listed_and_swept(
 ) -> None:
     run_night(warehouse)
     left = leave_rubbish(warehouse, monkeypatch, dead_process)
-    assert sorted(path for path, _ in rubbish(warehouse)) == left
+    assert sorted(path for path, _ in rubbish(warehouse)) == [str(path) for path in left]
     assert all(path.exists() for path in left)
-    assert sorted(path for path, _ in sweep(warehouse)) == left
+    assert sorted(path for path, _ in sweep(warehouse)) == [str(path) for path in left]
     assert not any(path.exists() for path in left)
     assert rubbish(warehouse) == []
 

@@ -13,6 +13,7 @@ from judgebatch.warehouse import (
     RunFacts,
     Warehouse,
     init,
+    open_warehouse,
     publish,
     verify,
     write_table,
@@ -36,7 +37,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 def damaged(sound: Warehouse, tmp_path: Path) -> Warehouse:
     """A copy to damage; its views name the folder it was copied from, so they are left out."""
     shutil.copytree(sound.path, tmp_path / "warehouse")
-    copy = Warehouse(tmp_path / "warehouse", sound.id, sound.n_shards)
+    copy = open_warehouse(tmp_path / "warehouse")
     shutil.copytree(sound.layout.views, copy.layout.views, dirs_exist_ok=True)
     publish(copy)
     return copy

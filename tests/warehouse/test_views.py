@@ -13,7 +13,15 @@ from judgebatch.contracts.registry import published
 from judgebatch.contracts.table import schema_of
 from judgebatch.errors import WarehouseDamagedError
 from judgebatch.vocabulary import RunKind
-from judgebatch.warehouse import RunFacts, Warehouse, connect, init, publish, publishing
+from judgebatch.warehouse import (
+    RunFacts,
+    Warehouse,
+    connect,
+    init,
+    open_warehouse,
+    publish,
+    publishing,
+)
 from judgebatch.warehouse.derived_views import DERIVED
 from judgebatch.warehouse.publishing import stale_views
 from judgebatch.warehouse.view_sql import quoted, view_name
@@ -95,10 +103,10 @@ def test_a_view_made_before_a_run_shows_that_run_too(warehouse: Warehouse) -> No
 def test_the_views_work_where_the_warehouse_was_moved(tmp_path: Path) -> None:
     run_night(init(tmp_path / "here"), count=1)
     shutil.move(tmp_path / "here", tmp_path / "there")
-    moved = Warehouse(tmp_path / "there", "id", 8)
+    moved = open_warehouse(tmp_path / "there")
     with connect(moved) as connection:
         assert rows(connection, "SELECT count(*) FROM graded") == [(2,)]
-    assert [path.name for path, _ in stale_views(moved)] == ["judgebatch.duckdb"]
+    assert [where for where, _ in stale_views(moved)] == ["views/judgebatch.duckdb"]
     publish(moved)
     assert stale_views(moved) == []
     with database(moved) as connection:
