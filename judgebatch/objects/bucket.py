@@ -70,6 +70,11 @@ class Bucket:
         self._failures: tuple[type[BaseException], ...] = (base, FileNotFoundError)
         self._store = _store(url)
 
+    @property
+    def endpoint(self) -> str:
+        """What the environment names instead of the provider's own servers."""
+        return " ".join(os.environ[name] for name in _ENDPOINTS if name in os.environ)
+
     def __reduce__(self) -> tuple[type["Bucket"], tuple[ObjectUrl]]:
         return Bucket, (self.url,)
 

@@ -64,6 +64,13 @@ class ObjectStorage:
         numbers = (run_number(name) for name in self.run_names())
         _side_by_side(self._learn, [one for one in numbers if one is not None and one not in known])
 
+    def forget_if_other(self) -> None:
+        """Remove the copies if they are of other runs: of a warehouse that was set back."""
+        newest = max(committed_numbers(self.layout), default=0)
+        if newest and self._manifest(newest) != self.layout.manifest(newest).read_bytes():
+            shutil.rmtree(self.layout.runs)
+            self.layout.runs.mkdir()
+
     def run_names(self) -> list[str]:
         """Return the names below ``runs/``, also of runs that did not commit."""
         return self.bucket.folders(f"{RUNS}/")

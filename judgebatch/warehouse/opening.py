@@ -221,30 +221,35 @@ def open_warehouse(place: Place, scratch: Path | None = None) -> Warehouse:
 def _open_objects(url: ObjectUrl, identity: _Identity, scratch: Path | None) -> Warehouse:
     base = Path(tempfile.gettempdir()) if scratch is None else scratch
     with writing("copies of the warehouse", base):
-        folder = _temporary(identity.id) if scratch is None else base / f"judgebatch-{identity.id}"
+        # A copy of a warehouse has its id, and one URL may mean two stores.
+        bucket = Bucket(url)
+        told = f"{identity.id} {url} {bucket.endpoint}".encode()
+        name = f"judgebatch-{hashlib.sha256(told).hexdigest()[:24]}"
+        folder = _temporary(name) if scratch is None else base / name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        storage = ObjectStorage(Bucket(url), Layout(folder, str(url)))
+        storage = ObjectStorage(bucket, Layout(folder, str(url)))
         make_folders(storage.layout)
+        storage.forget_if_other()
     return Warehouse(folder, identity.id, identity.n_shards, storage)
 
 
 _FOLDERS: dict[str, tuple[Path, FileLock | None]] = {}
-"""The temporary folders of this process by the warehouse's id, each held by a lock."""
+"""The temporary folders of this process by name, each held by a lock."""
 
 
-def _temporary(warehouse_id: str) -> Path:
+def _temporary(name: str) -> Path:
     """Return this process's folder for a warehouse, which no other user reads.
 
     It goes with the process. One that was killed leaves its folder to the next that comes here.
     """
-    if warehouse_id in _FOLDERS:
-        return _FOLDERS[warehouse_id][0]
+    if name in _FOLDERS:
+        return _FOLDERS[name][0]
     for other in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
         with suppress(OSError):
             _remove_if_dead(other)
     folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
-    _FOLDERS[warehouse_id] = (folder, FileLock.take(folder / _HELD))
-    atexit.register(_remove, warehouse_id, os.getpid())
+    _FOLDERS[name] = (folder, FileLock.take(folder / _HELD))
+    atexit.register(_remove, name, os.getpid())
     return folder
 
 
@@ -258,10 +263,10 @@ def _remove_if_dead(folder: Path) -> None:
         lock.release()
 
 
-def _remove(warehouse_id: str, process: int) -> None:
+def _remove(name: str, process: int) -> None:
     """Remove a temporary folder, unless this is a fork of the process that made it."""
     if process == os.getpid():
-        folder, lock = _FOLDERS.pop(warehouse_id)
+        folder, lock = _FOLDERS.pop(name)
         shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             lock.release()

@@ -1,5 +1,7 @@
 """A real S3 server on the loopback, and a proxy in front of it that can make faults."""
 
+import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -8,11 +10,15 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from judgebatch.cli.main import run_command
 from judgebatch.objects.bucket import Bucket
 from judgebatch.objects.url import parse_url
+from tests.objects.corpora import NIGHTS, night
 from tests.objects.proxy import Faults, proxy
 
 SECRET = "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY"
@@ -84,3 +90,29 @@ def s3(
 def bucket(s3: Callable[[], str]) -> Bucket:
     """A prefix with names that need care, in a bucket of its own."""
     return Bucket(parse_url(f"{s3()}/a b/ü+%20"))
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of three nights; not to be changed."""
+    folder = tmp_path_factory.mktemp("objects") / "corpus"
+    size = ["--episodes", "120", "--tenants", "4", "--nights", "3", "--seed", "5"]
+    assert run_command(["synth", str(folder), *size]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def local_corpus(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, graded into a folder."""
+    folder = tmp_path_factory.mktemp("local") / "corpus"
+    shutil.copytree(corpus, folder)
+    for number in range(1, len(NIGHTS) + 1):
+        assert night(folder / "judgebatch.toml", number).published
+    return folder
+
+
+@pytest.fixture(scope="session")
+def local_runs(local_corpus: Path) -> list[dict[str, Any]]:
+    """The manifests of the runs in the folder."""
+    paths = sorted((local_corpus / "warehouse").glob("runs/*/manifest.json"))
+    return [json.loads(path.read_bytes()) for path in paths]
