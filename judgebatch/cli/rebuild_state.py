@@ -37,7 +37,7 @@ def rebuild_state(
     if as_json:
         console.say_json(
             {
-                "warehouse": str(found.path),
+                "warehouse": found.name,
                 "checked": rebuilt.checked,
                 "restored": [one._asdict() for one in rebuilt.restored],
                 "lost": [vars(one) for one in rebuilt.lost],
@@ -71,8 +71,8 @@ def _shown() -> Iterator[Callable[[int, int], None]]:
 def _whole(warehouse: Warehouse, checked: int, restored: int, lost: int) -> str:
     if not restored and not lost:
         files = console.counted(checked, "file")
-        return f"Nothing to do: {files} of the checkpoints of {warehouse.path} are as written."
+        return f"Nothing to do: {files} of the checkpoints of {warehouse.name} are as written."
     again = f"{console.counted(restored, 'file')} made again"
     return (
-        f"{again}, {lost:,} lost, in {warehouse.path}" if lost else f"{again} in {warehouse.path}"
+        f"{again}, {lost:,} lost, in {warehouse.name}" if lost else f"{again} in {warehouse.name}"
     )

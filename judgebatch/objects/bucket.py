@@ -22,7 +22,7 @@ _PART_BYTES = 8 << 20
 _MOST_PARTS = 9_000
 _PARTS_AT_ONCE = 3
 _CHUNK_BYTES = 4 << 20
-_ATTEMPTS = 6
+_ATTEMPTS = 4
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _ENDPOINTS = (
     "AWS_ENDPOINT_URL",
@@ -31,11 +31,13 @@ _ENDPOINTS = (
     "AZURE_STORAGE_ENDPOINT",
     "AZURE_ENDPOINT",
     "GOOGLE_BASE_URL",
+    "AZURITE_BLOB_STORAGE_URL",
 )
+_PLAIN = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")
 
 _RETRY = {
-    "max_retries": 8,
-    "retry_timeout": timedelta(minutes=3),
+    "max_retries": 6,
+    "retry_timeout": timedelta(minutes=2),
     "backoff": {
         "init_backoff": timedelta(milliseconds=100),
         "max_backoff": timedelta(seconds=10),
@@ -160,14 +162,18 @@ class Bucket:
             except FileExistsError:
                 return
         elif self.find(key) is None:
-            part = max(_PART_BYTES, -(-size // _MOST_PARTS))
-            self._patiently(
-                key,
-                lambda: self._client.put(
-                    self._store, key, path, chunk_size=part, max_concurrency=_PARTS_AT_ONCE
-                ),
-                uploading=True,
-            )
+            self.overwrite(key, path)
+
+    def overwrite(self, key: str, path: Path) -> None:
+        """Put a file over whatever is there; a large one in parts."""
+        part = max(_PART_BYTES, -(-path.stat().st_size // _MOST_PARTS))
+        self._patiently(
+            key,
+            lambda: self._client.put(
+                self._store, key, path, chunk_size=part, max_concurrency=_PARTS_AT_ONCE
+            ),
+            uploading=True,
+        )
 
     def find(self, key: str) -> Stored | None:
         """Return an object's size and tag, or None where there is none."""
@@ -231,10 +237,10 @@ def _pause(attempt: int) -> None:
 
 def _store(url: ObjectUrl) -> Any:
     plain = any(os.environ.get(name, "").lower().startswith("http://") for name in _ENDPOINTS)
-    allow_http = plain or os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true"
+    told = any(os.environ.get(name, "").lower() == "true" for name in _PLAIN)
     common: dict[str, Any] = {
         "prefix": url.prefix or None,
-        "client_options": _CLIENT | {"allow_http": allow_http},
+        "client_options": _CLIENT | {"allow_http": plain or told},
         "retry_config": _RETRY,
     }
     kinds = {"s3": "S3Store", "gs": "GCSStore", "az": "AzureStore"}

@@ -22,7 +22,6 @@ from judgebatch.grading.night import ended_identities
 from judgebatch.inputs import InputKind
 from judgebatch.inputs.money import nano_from_doubles
 from judgebatch.pipeline.checkpoint import shard_folder
-from judgebatch.pipeline.reinterpreting import table_files
 from judgebatch.vocabulary import QuarantineReason, RunKind
 from judgebatch.warehouse import FileEntry, RunLog, Warehouse
 from judgebatch.warehouse.layout import STATE
@@ -133,7 +132,7 @@ class DerivedIdentities:
     ) -> Iterator[pl.DataFrame]:
         """Yield a shard's rows of an event table, a batch at a time."""
         wanted = set(runs)
-        for path in table_files(self._warehouse, self._log, table):
+        for path in self._warehouse.table_files(self._log, table):
             if _run_of(path, table) not in wanted:
                 continue
             with pq.ParquetFile(path) as file:

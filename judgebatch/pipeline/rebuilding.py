@@ -22,7 +22,6 @@ from judgebatch.warehouse import FileEntry, Finding, Manifest, RunLog, Warehouse
 from judgebatch.warehouse.damage import damage_of
 from judgebatch.warehouse.durable import (
     fsync_file,
-    fsync_folder,
     link_or_copy,
     sha256_of_bytes,
     temporary_beside,
@@ -30,6 +29,7 @@ from judgebatch.warehouse.durable import (
 )
 from judgebatch.warehouse.layout import RUNS, SPARE, STATE, run_name
 from judgebatch.warehouse.locks import FileLock
+from judgebatch.warehouse.verify_objects import with_fresh_copies
 
 _CONSEQUENCE = "What was made again until then is in place."
 _COPY = "copied from a run that has the same file"
@@ -96,10 +96,17 @@ def rebuild_state(
         lock = FileLock.take_patiently(layout.lock)
         if lock is None:
             raise WarehouseConflictError(
-                f"{warehouse.path} is being written. Nothing was done; wait for the run to end."
+                f"{warehouse.name} is being written. Nothing was done; wait for the run to end."
             )
-        with lock:
-            return _Rebuilding(warehouse, warehouse.runs()).all(progress)
+        with lock, with_fresh_copies(warehouse) as seen:
+            return _Rebuilding(seen, seen.runs()).all(progress)
+
+
+def _checkpoint_of(run: Manifest) -> Iterator[FileEntry]:
+    """Yield the files of a run's checkpoint and of its spare copy."""
+    for entry in run.files:
+        if entry.path.startswith((f"{STATE}/", f"{SPARE}/")):
+            yield entry
 
 
 class _Rebuilding:
@@ -135,6 +142,8 @@ class _Rebuilding:
 
     def _look(self) -> None:
         """Hash every file of every checkpoint."""
+        for run in self._log:
+            self._warehouse.storage.bring(run, list(_checkpoint_of(run)))
         for run, entry, path in self._entries():
             self._checked += 1
             what = damage_of(path, entry)
@@ -153,9 +162,8 @@ class _Rebuilding:
 
     def _entries(self) -> Iterator[tuple[Manifest, FileEntry, Path]]:
         for run in self._log:
-            for entry in run.files:
-                if entry.path.startswith((f"{STATE}/", f"{SPARE}/")):
-                    yield run, entry, self._warehouse.layout.run(run.number) / entry.path
+            for entry in _checkpoint_of(run):
+                yield run, entry, self._warehouse.layout.run(run.number) / entry.path
 
     def _rank(self, path: Path) -> int:
         inside = self._damaged[path].entry.path
@@ -181,7 +189,7 @@ class _Rebuilding:
             made.replace(path)
         finally:
             made.unlink(missing_ok=True)
-        fsync_folder(path.parent)
+        self._warehouse.storage.put_back(run, entry, path)
         self._sound[entry.sha256] = path
         return how
 

@@ -23,11 +23,10 @@ from judgebatch.pipeline.checkpoint import check_files
 from judgebatch.pipeline.derived_identities import content_of
 from judgebatch.pipeline.ingest import STAGED, prepared
 from judgebatch.pipeline.recurating import without_kind
-from judgebatch.pipeline.reinterpreting import carry_state, table_files
+from judgebatch.pipeline.reinterpreting import carry_state
 from judgebatch.pipeline.scratch import Scratch
 from judgebatch.vocabulary import QuarantineReason, RunKind
-from judgebatch.warehouse import RunFacts, RunLog, Warehouse, connect, publish
-from judgebatch.warehouse.layout import table_folder
+from judgebatch.warehouse import Manifest, RunFacts, RunLog, Warehouse, connect, publish
 
 REFUSED: Mapping[QuarantineReason, str] = {
     QuarantineReason.BAD_ROW: "a malformed row cannot be graded; correct it and deliver it in a "
@@ -97,7 +96,7 @@ def release_rows(
     refusable = [reason.value for reason in REFUSED]
     refused = selected.filter(pl.col("reason").is_in(refusable))
     can = selected.filter(~pl.col("reason").is_in(refusable))
-    before = [pl.read_parquet(path) for path in table_files(warehouse, log, Releases)]
+    before = [pl.read_parquet(path) for path in warehouse.table_files(log, Releases)]
     past = pl.concat([empty(Releases), *before])
     new = can.join(past, on=_KEY, how="anti", nulls_equal=True, maintain_order="left")
     released = new.with_columns(who=pl.lit(who), why=pl.lit(why))
@@ -170,9 +169,9 @@ def stage_released(warehouse: Warehouse, log: RunLog, scratch: Scratch) -> dict[
     releases = [run for run in log[since:] if run.kind == RunKind.RELEASE]
     if not releases:
         return {}
-    released = pl.concat(_table(warehouse, run.number, Releases) for run in releases)
+    released = pl.concat(_table(warehouse, run, Releases) for run in releases)
     rows = pl.concat(
-        _table(warehouse, number, Quarantine).with_columns(
+        _table(warehouse, log[number - 1], Quarantine).with_columns(
             quarantined_in=pl.lit(number, dtype=pl.Int64)
         )
         for number in released["quarantined_in"].unique().sort()
@@ -189,9 +188,8 @@ def stage_released(warehouse: Warehouse, log: RunLog, scratch: Scratch) -> dict[
     return counts
 
 
-def _table(warehouse: Warehouse, number: int, table: type[Table]) -> pl.DataFrame:
-    folder = warehouse.layout.run(number) / table_folder(table)
-    files = sorted(folder.glob("*.parquet"))
+def _table(warehouse: Warehouse, run: Manifest, table: type[Table]) -> pl.DataFrame:
+    files = warehouse.table_files([run], table)
     return pl.concat([empty(table), *(conform(pl.read_parquet(path), table) for path in files)])
 
 

@@ -45,6 +45,13 @@ class FolderStorage:
         folder = self.layout.run(manifest.number)
         return [folder / entry.path for entry in entries]
 
+    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> None:
+        """Do nothing: what there is is here."""
+
+    def put_back(self, manifest: Manifest, entry: FileEntry, path: Path) -> None:  # noqa: ARG002
+        """Force the file's new place to the disk."""
+        fsync_folder(path.parent)
+
     def scan(self, files: Sequence[tuple[Manifest, FileEntry]], table: type[Table]) -> pl.LazyFrame:
         """Scan the files."""
         paths = [self.layout.run(run.number) / entry.path for run, entry in files]

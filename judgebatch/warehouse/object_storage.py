@@ -134,6 +134,19 @@ class ObjectStorage:
             temporary.unlink(missing_ok=True)
         return path
 
+    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> None:
+        """Fetch what is sound."""
+
+        def one(entry: FileEntry) -> None:
+            with suppress(WarehouseDamagedError):
+                self._fetch(manifest.number, entry)
+
+        _side_by_side(one, entries)
+
+    def put_back(self, manifest: Manifest, entry: FileEntry, path: Path) -> None:
+        """Put the object over what is in its place."""
+        self.bucket.overwrite(object_key(manifest.number, entry), path)
+
     def scan(self, files: Sequence[tuple[Manifest, FileEntry]], table: type[Table]) -> pl.LazyFrame:
         """Read of the objects the columns and row groups that are asked for."""
         source = PyFileSystem(FSSpecHandler(CommittedFiles(self.bucket, files)))  # type: ignore[abstract]
@@ -354,8 +367,8 @@ def _side_by_side(function: Callable[[T], R], over: Sequence[T]) -> list[R]:
 
 def _damaged(what: str, number: int) -> WarehouseDamagedError:
     return WarehouseDamagedError(
-        f"{what}, although run {number} lists it. Restore it from a backup; `judgebatch verify` "
-        "lists everything that is damaged."
+        f"{what}, although run {number} lists it. `judgebatch rebuild-state` makes files of "
+        "checkpoints again; restore others from a backup. `judgebatch verify` lists all damage."
     )
 
 

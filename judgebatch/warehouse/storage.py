@@ -41,6 +41,12 @@ class Storage(Protocol):
             One that had to be brought is missing, or not what the manifest says.
         """
 
+    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> None:
+        """Bring files of a committed run as far as they are sound; leave out those that are not."""
+
+    def put_back(self, manifest: Manifest, entry: FileEntry, path: Path) -> None:
+        """Make a file of a committed run safe that is on this machine as it should be again."""
+
     def scan(self, files: Sequence[tuple[Manifest, FileEntry]], table: type[Table]) -> pl.LazyFrame:
         """Return the rows of files of one table, at least one, without fetching them whole."""
 

@@ -6,7 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from judgebatch.errors import WarehouseDamagedError
-from judgebatch.warehouse.damage import damage_of
+from judgebatch.warehouse.damage import RESTORE as _RESTORE
+from judgebatch.warehouse.damage import damage_of, meaning_of
 from judgebatch.warehouse.durable import files_below
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.identities import identity_findings
@@ -23,7 +24,6 @@ from judgebatch.warehouse.surroundings import lost_runs, surroundings_findings
 from judgebatch.warehouse.table_files import table_findings
 from judgebatch.warehouse.verify_objects import object_findings, with_fresh_copies
 
-_RESTORE = "Restore it from a backup"
 _THREADS = 2
 
 
@@ -159,7 +159,7 @@ def _files(layout: Layout, manifest: Manifest) -> list[Finding]:
     listed = {entry.path: entry for entry in manifest.files}
     there = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
     findings = [
-        _finding(layout, folder / inside, "is missing", _meaning(inside))
+        _finding(layout, folder / inside, "is missing", meaning_of(inside))
         for inside in listed.keys() - there.keys()
     ]
     findings += [
@@ -176,28 +176,10 @@ def _files(layout: Layout, manifest: Manifest) -> list[Finding]:
         damages = pool.map(lambda inside: damage_of(there[inside], listed[inside]), both)
         for inside, damage in zip(both, damages, strict=True):
             if damage:
-                findings.append(_finding(layout, there[inside], damage, _meaning(inside)))
+                findings.append(_finding(layout, there[inside], damage, meaning_of(inside)))
             else:
                 findings += [
                     _finding(layout, there[inside], what, meaning)
                     for what, meaning in table_findings(there[inside], listed[inside], manifest)
                 ]
     return sorted(findings, key=lambda finding: finding.where)
-
-
-def _meaning(inside: str) -> str:
-    if inside.startswith("state/"):
-        return (
-            "It is part of a checkpoint. In the newest run, no run can build on it; in an older "
-            "run, nothing needs it. `judgebatch rebuild-state` makes it again."
-        )
-    if inside.startswith("spare/"):
-        return (
-            "It is the spare copy of a checkpoint, which runs do not need. `judgebatch "
-            "rebuild-state` makes it again."
-        )
-    if inside.startswith("snapshots/"):
-        return f"The state as of that run. {_RESTORE}; the next run writes a new one."
-    if inside.startswith("tables/"):
-        return f"Published rows are lost or changed. {_RESTORE}."
-    return f"{_RESTORE}; no table depends on it."

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from judgebatch.objects.bucket import Stored
+from judgebatch.warehouse.damage import meaning_of
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.layout import MANIFEST, RUNS, SETTINGS, Layout, run_name
 from judgebatch.warehouse.manifest import FileEntry, Manifest
@@ -17,7 +18,6 @@ from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.table_files import table_findings
 
 _THREADS = 4
-_MISSING = "Restore it from a backup; `judgebatch gc` never removes what a manifest names."
 _EXTRA = (
     "A run that did not commit left it, or a run that lost against this one. Readers of a plain "
     "pattern may read it as if it were published: `judgebatch gc` removes it."
@@ -55,7 +55,10 @@ def object_findings(
     """
     prefix = f"{RUNS}/{run_name(manifest.number)}/"
     listed = {object_key(manifest.number, entry): entry for entry in manifest.files}
-    findings = [Finding(key, "is missing", _MISSING) for key in listed.keys() - there.keys()]
+    findings = [
+        Finding(key, "is missing", meaning_of(listed[key].path))
+        for key in listed.keys() - there.keys()
+    ]
     findings += [
         Finding(key, "is in no manifest", _EXTRA)
         for key in there
@@ -76,7 +79,7 @@ def object_findings(
 def _object(
     storage: ObjectStorage, manifest: Manifest, entry: FileEntry, stored: Stored
 ) -> Iterator[Finding]:
-    key, meaning = stored.key, "Restore it from a backup."
+    key, meaning = stored.key, meaning_of(entry.path)
     if stored.size != entry.size:
         yield Finding(key, f"has {stored.size} bytes instead of {entry.size}", meaning)
         return

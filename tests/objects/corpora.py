@@ -10,6 +10,10 @@ from judgebatch.objects.url import parse_url
 from judgebatch.pipeline import RunReport
 from judgebatch.pipeline import run as run_night
 from judgebatch.settings import load_settings
+from judgebatch.warehouse import Warehouse
+from judgebatch.warehouse.layout import Layout
+from judgebatch.warehouse.object_storage import ObjectStorage
+from judgebatch.warehouse.opening import make_folders
 
 NIGHTS = ("2026-03-02T03:00:00Z", "2026-03-03T03:00:00Z", "2026-03-04T03:00:00Z")
 
@@ -47,3 +51,19 @@ def manifests(url: str) -> list[dict[str, Any]]:
 
 def without_token(run: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in run.items() if key != "token"}
+
+
+def bucket_of(warehouse: Warehouse) -> Bucket:
+    assert isinstance(warehouse.storage, ObjectStorage)
+    return warehouse.storage.bucket
+
+
+def again(warehouse: Warehouse) -> Warehouse:
+    """The same warehouse without any copies, as another machine has it."""
+    count = len(list(warehouse.path.parent.glob("again-*")))
+    folder = warehouse.path.parent / f"again-{warehouse.path.name}-{count}"
+    layout = Layout(folder, warehouse.layout.url)
+    make_folders(layout)
+    return Warehouse(
+        folder, warehouse.id, warehouse.n_shards, ObjectStorage(bucket_of(warehouse), layout)
+    )

@@ -1,0 +1,208 @@
+"""Whole nights into an object store, killed at each step, and by many writers at once."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judgebatch.objects.bucket import Bucket
+from judgebatch.objects.url import parse_url
+from judgebatch.warehouse import open_warehouse, verify
+from judgebatch.warehouse.failpoints import FAILPOINTS, OBJECT_FAILPOINTS, VARIABLE
+from judgebatch.warehouse.sweeping import rubbish
+from tests.objects.conftest import SECRET
+from tests.objects.corpora import NIGHTS, in_store, manifests, night, without_token
+from tests.objects.proxy import Faults
+
+SAMPLE = ("objects.put:3", "objects.stored", "commit.renamed")
+NOT_MET = {
+    "staging.sweep",
+    "staging.swept",
+    "commit.read_only",
+    "commit.fsync",
+    "commit.durable",
+    "views.database",
+    "views.rename",
+    "views.renamed",
+    "metrics.write",
+    "metrics.rename",
+}
+"""What only a warehouse in a folder meets, or a run that finds another one's staging."""
+EVERY = [name for name in (*FAILPOINTS, *OBJECT_FAILPOINTS) if name not in NOT_MET]
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    return folder
+
+
+def start(settings: Path, number: int, temporary: Path, **environment: str) -> Any:
+    command = [sys.executable, "-m", "judgebatch", "run", "--as-of", NIGHTS[number - 1]]
+    return subprocess.Popen(
+        [*command, "--settings", str(settings)],
+        env=os.environ | {"TMPDIR": str(temporary)} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def assert_as_in_a_folder(url: str, local_runs: list[dict[str, Any]], count: int) -> None:
+    runs = [without_token(run) for run in manifests(url)]
+    assert runs == [without_token(run) for run in local_runs[:count]]
+    warehouse = open_warehouse(parse_url(f"{url}/warehouse"))
+    assert verify(warehouse) == []
+    assert rubbish(warehouse) == []
+
+
+def killed_and_run_again(
+    corpus: Path, url: str, folder: Path, local_runs: list[dict[str, Any]], *failpoints: str
+) -> None:
+    settings = in_store(corpus, folder, url)
+    temporary = folder / "tmp"
+    night(settings, 1)
+    for failpoint in failpoints:
+        process = start(settings, 2, temporary, **{VARIABLE: failpoint})
+        said = process.communicate()
+        assert process.returncode == -signal.SIGKILL, said
+        numbers = [run["number"] for run in manifests(url)]
+        assert numbers in ([1], [1, 2])
+    process = start(settings, 2, temporary)
+    assert process.communicate()[1] == ""
+    assert process.returncode == 0
+    assert_as_in_a_folder(url, local_runs, 2)
+    assert not list(temporary.iterdir()), "the dead process's copies are gone too"
+
+
+@pytest.mark.parametrize("failpoint", SAMPLE)
+def test_a_killed_run_is_finished_by_the_next(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    s3: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+    failpoint: str,
+) -> None:
+    killed_and_run_again(corpus, s3(), tmp_path, local_runs, failpoint)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("failpoint", EVERY)
+def test_a_run_killed_at_any_step_is_finished_by_the_next(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    s3: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+    failpoint: str,
+) -> None:
+    killed_and_run_again(corpus, s3(), tmp_path, local_runs, failpoint)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("second", ["objects.put:9", "objects.stored", "commit.rename"])
+@pytest.mark.parametrize("first", ["objects.put:5", "commit.rename"])
+def test_a_run_killed_twice_is_finished_by_the_next(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    s3: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+    first: str,
+    second: str,
+) -> None:
+    killed_and_run_again(corpus, s3(), tmp_path, local_runs, first, second)
+
+
+def of_many_writers_one_commits(
+    count: int, corpus: Path, url: str, folder: Path, local_runs: list[dict[str, Any]]
+) -> None:
+    settings = in_store(corpus, folder, url)
+    night(settings, 1)
+    processes = [start(settings, 2, folder / "tmp") for _ in range(count)]
+    ended = [(*process.communicate(), process.returncode) for process in processes]
+    assert {code for _, _, code in ended} <= {0, 4}, ended
+    committed = [out for out, _, code in ended if code == 0 and "already" not in out]
+    assert len(committed) == 1, ended
+    losers = [" ".join(err.split()) for _, err, code in ended if code == 4]
+    assert all("was committed by process" in err or "somebody else" in err for err in losers)
+    assert_as_in_a_folder(url, local_runs, 2)
+
+
+def test_of_four_writers_one_commits(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    s3: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+) -> None:
+    of_many_writers_one_commits(4, corpus, s3(), tmp_path, local_runs)
+
+
+@pytest.mark.soak
+def test_of_twenty_writers_one_commits(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    s3: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+) -> None:
+    of_many_writers_one_commits(20, corpus, s3(), tmp_path, local_runs)
+
+
+@pytest.mark.soak
+def test_twenty_writers_on_one_machine_with_a_shared_scratch(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    s3: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+) -> None:
+    url = s3()
+    settings = in_store(corpus, tmp_path, url, scratch=True)
+    night(settings, 1)
+    processes = [start(settings, 2, temporary) for _ in range(20)]
+    ended = [(*process.communicate(), process.returncode) for process in processes]
+    assert {code for _, _, code in ended} <= {0, 4}, ended
+    assert all("by process" in err for _, err, code in ended if code == 4), ended
+    assert_as_in_a_folder(url, local_runs, 2)
+
+
+def test_no_secret_is_written_or_said_anywhere(
+    corpus: Path, s3: Callable[[], str], faults: Faults, tmp_path: Path, temporary: Path
+) -> None:
+    url = s3()
+    settings = in_store(corpus, tmp_path, url, inputs=True, scratch=True)
+    told = []
+    for number, fault in ((1, "slow_down"), (1, ""), (2, "conflict"), (2, "denied"), (3, "")):
+        if fault:
+            faults.add(fault, "PUT", "manifest", times=1 if fault != "denied" else 1000)
+        process = start(settings, number, temporary, RUST_LOG="trace")
+        told += process.communicate()
+        faults.rules.clear()
+    commands = (["verify"], ["gc", "--json"], ["doctor"], ["check", "--json"], ["history"])
+    for arguments in commands:
+        command = [sys.executable, "-m", "judgebatch", *arguments, "--settings", str(settings)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        told += [done.stdout, done.stderr]
+    secrets = (SECRET, "AKIAIOSFODNN7EXAMPLE")
+    assert any("published" in text or "Run" in text for text in told)
+    assert not [text for text in told for secret in secrets if secret in text]
+    root = parse_url(url)
+    bucket = Bucket(root)
+    objects = bucket.below()
+    assert objects
+    for one in objects:
+        content = bucket.read(one.key)
+        assert not [secret for secret in secrets if secret.encode() in content], one.key
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not [secret for secret in secrets if secret.encode() in content], path
