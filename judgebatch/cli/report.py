@@ -46,7 +46,7 @@ def report(
     number = newest if run is None else run
     if not 1 <= number <= newest:
         there = f"there are runs 1 to {newest}" if newest else "there are no runs yet"
-        raise UsageError(f"{found.path} has no run {number}: {there}.")
+        raise UsageError(f"{found.name} has no run {number}: {there}.")
     html = report_of(found, number)
     target = output or Path(f"run-{number}.html")
     try:

@@ -37,7 +37,7 @@ def verify(
 
 def _journal(warehouse: Warehouse) -> Iterator[Finding]:
     """Yield the answers of attached judges that were changed after they were kept."""
-    path = warehouse.layout.journal
+    path, _ = warehouse.storage.journal()
     for line in damaged_lines(path):
         yield Finding(
             path.relative_to(warehouse.path).as_posix(),

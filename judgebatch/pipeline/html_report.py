@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from judgebatch.reporting.run_tables import RunTables
+from judgebatch.reporting.run_tables import CommittedTables, RunTables
 from judgebatch.reporting.subject import NIGHTS, Night, Subject, night, night_of
 from judgebatch.settings import Settings, TenantSettings, stored_settings
 from judgebatch.warehouse import Manifest, RunFacts, RunLog, Staging, Warehouse
-from judgebatch.warehouse.layout import REPORT, Layout
+from judgebatch.warehouse.layout import REPORT
 from judgebatch.warehouse.manifest import CONSUMING
 
 Rules = Callable[[str], TenantSettings]
@@ -19,7 +19,7 @@ def stage_report(
     """Write the report of a run in the making beside its tables, where the commit finds it."""
     tables = RunTables(staging.root)
     this = night(staging.number, staging.as_of, facts, tables)
-    earlier = _earlier(warehouse.layout, log, staging.number)
+    earlier = _earlier(warehouse, log, staging.number)
     subject = Subject(
         staging.number,
         staging.kind,
@@ -40,14 +40,14 @@ def report_of(warehouse: Warehouse, number: int) -> bytes:
     WarehouseDamagedError
         A manifest or the stored settings cannot be read.
     """
-    written = warehouse.layout.run(number) / REPORT
-    if written.exists():
-        return written.read_bytes()
     log = warehouse.runs()
     manifest = log[number - 1]
-    layout = warehouse.layout
-    tables = RunTables(layout.run(number))
-    nights = _earlier(layout, log, number)
+    written = [entry for entry in manifest.files if entry.path == REPORT]
+    for path in warehouse.storage.fetch(manifest, written):
+        if path.exists():
+            return path.read_bytes()
+    tables = CommittedTables(warehouse, manifest)
+    nights = _earlier(warehouse, log, number)
     if manifest.consumes:
         nights = [*nights, night_of(manifest, tables)]
     subject = Subject(
@@ -69,14 +69,14 @@ def _html(subject: Subject) -> bytes:
     return report(subject)
 
 
-def _earlier(layout: Layout, log: RunLog, number: int) -> Sequence[Night]:
+def _earlier(warehouse: Warehouse, log: RunLog, number: int) -> Sequence[Night]:
     """Return the grading runs before a run, oldest first, as many as a report looks back."""
 
     def grading() -> Iterator[Manifest]:
         return (log[at] for at in range(number - 2, -1, -1) if log[at].kind in CONSUMING)
 
     found = islice(grading(), NIGHTS - 1)
-    return [night_of(one, RunTables(layout.run(one.number))) for one in found][::-1]
+    return [night_of(one, CommittedTables(warehouse, one)) for one in found][::-1]
 
 
 def _rules(warehouse: Warehouse, manifest: Manifest) -> Rules | None:

@@ -2,18 +2,39 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import polars as pl
 
 from judgebatch.contracts.table import Table, empty, schema_of
+from judgebatch.warehouse import Manifest, Warehouse
 from judgebatch.warehouse.layout import table_folder
 
 NANO = 1_000_000_000
 
 
+class Tables(Protocol):
+    """The published tables of one run."""
+
+    def scan(self, table: type[Table]) -> pl.LazyFrame:
+        """Return a table; columns that an older version of its contract lacks are null."""
+
+
+@dataclass(frozen=True)
+class CommittedTables:
+    """Those of a committed run, wherever the warehouse is."""
+
+    warehouse: Warehouse
+    run: Manifest
+
+    def scan(self, table: type[Table]) -> pl.LazyFrame:
+        """Return a table."""
+        return self.warehouse.scan([self.run], table)
+
+
 @dataclass(frozen=True)
 class RunTables:
-    """One run's folder; a table that the run did not write has no rows."""
+    """Those in the folder of a run in the making; one that it did not write has no rows."""
 
     folder: Path
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from judgebatch.reporting.run_tables import RunTables
+from judgebatch.reporting.run_tables import Tables
 from judgebatch.settings import TenantSettings
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import Manifest, RunFacts
@@ -21,7 +21,7 @@ class Night:
     as_of: datetime
     graded: Mapping[str, int]
     ungraded: Mapping[str, int]
-    tables: RunTables
+    tables: Tables
 
     @property
     def decided(self) -> int:
@@ -37,7 +37,7 @@ class Subject:
     kind: RunKind
     as_of: datetime
     facts: RunFacts
-    tables: RunTables
+    tables: Tables
     nights: Sequence[Night]
     """The last NIGHTS grading runs, oldest first, this one last where it grades."""
     rules: Callable[[str], TenantSettings] | None
@@ -50,12 +50,12 @@ class Subject:
         return earlier[-1] if earlier else None
 
 
-def night_of(manifest: Manifest, tables: RunTables) -> Night:
+def night_of(manifest: Manifest, tables: Tables) -> Night:
     """Return what a committed grading run decided."""
     return night(manifest.number, manifest.as_of, manifest, tables)
 
 
-def night(number: int, as_of: datetime, facts: RunFacts, tables: RunTables) -> Night:
+def night(number: int, as_of: datetime, facts: RunFacts, tables: Tables) -> Night:
     """Return what a run decided."""
     said = facts.summary
     return Night(number, as_of, said.get("graded", {}), said.get("ungraded", {}), tables)

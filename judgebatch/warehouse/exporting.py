@@ -29,7 +29,8 @@ from judgebatch.warehouse.durable import (
     writing,
 )
 from judgebatch.warehouse.layout import table_folder
-from judgebatch.warehouse.parquet import arrow_schema, write_table
+from judgebatch.warehouse.manifest import FileEntry, Manifest
+from judgebatch.warehouse.parquet import write_table
 from judgebatch.warehouse.publishing import connect
 from judgebatch.warehouse.runlog import RunLog
 from judgebatch.warehouse.store import Warehouse
@@ -86,8 +87,8 @@ def export_tenant(warehouse: Warehouse, tenant_id: str, out: Path, progress: Pro
         progress(0, len(tables))
         for done, table in enumerate(tables, start=1):
             path = folder / f"{table.name}.parquet"
-            sources = _sources(warehouse, log, table)
-            rows = write_table(path, table, _rows_of(sources, table, tenant_id)).rows
+            batches = _rows_of(warehouse, _sources(log, table), table, tenant_id)
+            rows = write_table(path, table, batches).rows
             entries.append(
                 {
                     "path": path.relative_to(folder).as_posix(),
@@ -110,13 +111,13 @@ def export_tenant(warehouse: Warehouse, tenant_id: str, out: Path, progress: Pro
     return Exported(out, log.newest, counts)
 
 
-def _sources(warehouse: Warehouse, log: RunLog, table: type[Table]) -> list[Path]:
+def _sources(log: RunLog, table: type[Table]) -> list[tuple[Manifest, FileEntry]]:
     """Return the table's files, oldest first; of a snapshot those of the newest run that has it."""
     inside = f"{table_folder(table)}/"
     newest = log.last_with(inside) if table.kind == "snapshot" else None
     runs = ([newest] if newest else []) if table.kind == "snapshot" else log
     return [
-        warehouse.layout.run(run.number) / entry.path
+        (run, entry)
         for run in runs
         for entry in run.files
         if entry.path.startswith(inside) and entry.rows
@@ -124,20 +125,22 @@ def _sources(warehouse: Warehouse, log: RunLog, table: type[Table]) -> list[Path
 
 
 def _rows_of(
-    sources: Sequence[Path], table: type[Table], tenant_id: str
+    warehouse: Warehouse,
+    sources: Sequence[tuple[Manifest, FileEntry]],
+    table: type[Table],
+    tenant_id: str,
 ) -> Iterator[pa.RecordBatch]:
     """Yield one tenant's rows; row groups without the tenant are not read."""
-    schema = arrow_schema(table)
     own = ds.field("tenant_id") == tenant_id
-    for path in sources:
+    for run, entry in sources:
         try:
-            # The schema of the contract: an older version's missing columns are null.
-            scanner = ds.dataset(path, schema=schema, format="parquet").scanner(
+            scanner = warehouse.storage.dataset([(run, entry)], table).scanner(
                 filter=own, batch_size=_BATCH, batch_readahead=1, use_threads=False
             )
             yield from (batch for batch in scanner.to_batches() if batch.num_rows)
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(path, error) from error
+            path = warehouse.layout.run(run.number) / entry.path
+            raise _unreadable(warehouse.layout.shown(path), error) from error
 
 
 def export_latest(warehouse: Warehouse, out: Path, progress: Progress) -> Exported:
@@ -200,11 +203,11 @@ def _text(value: str) -> str:
 def _log(warehouse: Warehouse) -> RunLog:
     log = warehouse.runs()
     if not log:
-        raise UsageError(f"{warehouse.path} has no runs yet. {_CONSEQUENCE}")
+        raise UsageError(f"{warehouse.name} has no runs yet. {_CONSEQUENCE}")
     return log
 
 
-def _unreadable(what: Path | str, error: Exception) -> WarehouseDamagedError:
+def _unreadable(what: str, error: Exception) -> WarehouseDamagedError:
     said = " ".join(str(error).split())
     return WarehouseDamagedError(
         f"{what} cannot be read ({said}). {_CONSEQUENCE} `judgebatch verify` names what is damaged."

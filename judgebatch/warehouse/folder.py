@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+import pyarrow.dataset as ds
 
-from judgebatch.contracts.table import Table
+from judgebatch.contracts.table import Table, schema_of
 from judgebatch.errors import WarehouseWriteError
 from judgebatch.warehouse.durable import (
     create_once,
@@ -22,6 +23,7 @@ from judgebatch.warehouse.durable import (
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import Layout
 from judgebatch.warehouse.manifest import FileEntry, Manifest
+from judgebatch.warehouse.parquet import arrow_schema
 from judgebatch.warehouse.storage import OvertakenError
 
 _SYNCING = 16
@@ -56,8 +58,19 @@ class FolderStorage:
         """Scan the files."""
         paths = [self.layout.run(run.number) / entry.path for run, entry in files]
         return pl.scan_parquet(
-            paths, glob=False, hive_partitioning=False, missing_columns="insert"
-        ).select(table.column_names())
+            paths,
+            glob=False,
+            hive_partitioning=False,
+            schema=schema_of(table),
+            missing_columns="insert",
+        )
+
+    def dataset(
+        self, files: Sequence[tuple[Manifest, FileEntry]], table: type[Table]
+    ) -> ds.Dataset:
+        """Open the files as a dataset."""
+        paths = [str(self.layout.run(run.number) / entry.path) for run, entry in files]
+        return ds.dataset(paths, schema=arrow_schema(table), format="parquet")
 
     def carry(self, parent: Manifest, entry: FileEntry, target: Path) -> None:
         """Link the file, or copy it where the file system has no links."""

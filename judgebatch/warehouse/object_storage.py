@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
-from pyarrow.dataset import dataset
+import pyarrow.dataset as ds
 from pyarrow.fs import FSSpecHandler, PyFileSystem
 from pydantic import ValidationError
 
@@ -149,12 +149,16 @@ class ObjectStorage:
 
     def scan(self, files: Sequence[tuple[Manifest, FileEntry]], table: type[Table]) -> pl.LazyFrame:
         """Read of the objects the columns and row groups that are asked for."""
+        return pl.scan_pyarrow_dataset(self.dataset(files, table))
+
+    def dataset(
+        self, files: Sequence[tuple[Manifest, FileEntry]], table: type[Table]
+    ) -> ds.Dataset:
+        """Open the objects as a dataset."""
         source = PyFileSystem(FSSpecHandler(CommittedFiles(self.bucket, files)))  # type: ignore[abstract]
         prefix = str(self.bucket.url).partition("://")[2]
         names = [f"{prefix}/{object_key(run.number, entry)}" for run, entry in files]
-        schema = arrow_schema(table)
-        found = dataset(names, schema=schema, filesystem=source, format="parquet")
-        return pl.scan_pyarrow_dataset(found)
+        return ds.dataset(names, schema=arrow_schema(table), filesystem=source, format="parquet")
 
     def carry(self, parent: Manifest, entry: FileEntry, target: Path) -> None:
         """Link the copy that is here; without one the manifest's word is enough."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import polars as pl
+import pyarrow.dataset as ds
 
 from judgebatch.contracts.table import Table
 from judgebatch.warehouse.layout import Layout
@@ -48,7 +49,15 @@ class Storage(Protocol):
         """Make a file of a committed run safe that is on this machine as it should be again."""
 
     def scan(self, files: Sequence[tuple[Manifest, FileEntry]], table: type[Table]) -> pl.LazyFrame:
-        """Return the rows of files of one table, at least one, without fetching them whole."""
+        """Return the rows of files of one table, at least one, without fetching them whole.
+
+        Columns that an older version of the contract lacks are null.
+        """
+
+    def dataset(
+        self, files: Sequence[tuple[Manifest, FileEntry]], table: type[Table]
+    ) -> ds.Dataset:
+        """Return the same as a dataset of Arrow."""
 
     def carry(self, parent: Manifest, entry: FileEntry, target: Path) -> None:
         """Give a run in the making its parent's unchanged file, as far as that takes a file.

@@ -22,7 +22,7 @@ from judgebatch.warehouse.settings_store import settings_findings
 from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.surroundings import lost_runs, surroundings_findings
 from judgebatch.warehouse.table_files import table_findings
-from judgebatch.warehouse.verify_objects import object_findings, with_fresh_copies
+from judgebatch.warehouse.verify_objects import object_findings, strange_objects, with_fresh_copies
 
 _THREADS = 2
 
@@ -56,7 +56,7 @@ def _verify(warehouse: Warehouse) -> list[Finding]:
         findings += identity_findings(warehouse)
     findings += law_findings(manifests)
     findings += settings_findings(layout, manifests)
-    findings += surroundings_findings(layout)
+    findings += _surroundings(warehouse)
     findings += _views(warehouse, numbers)
     return findings
 
@@ -70,6 +70,12 @@ def _all_files(warehouse: Warehouse, manifests: list[Manifest]) -> Iterator[Find
     else:
         for manifest in manifests:
             yield from _files(warehouse.layout, manifest)
+
+
+def _surroundings(warehouse: Warehouse) -> Iterator[Finding]:
+    if isinstance(warehouse.storage, ObjectStorage):
+        return strange_objects(warehouse.storage)
+    return surroundings_findings(warehouse.layout)
 
 
 def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:

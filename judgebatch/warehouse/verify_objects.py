@@ -9,7 +9,17 @@ from tempfile import TemporaryDirectory
 from judgebatch.objects.bucket import Stored
 from judgebatch.warehouse.damage import meaning_of
 from judgebatch.warehouse.findings import Finding
-from judgebatch.warehouse.layout import MANIFEST, RUNS, SETTINGS, Layout, run_name
+from judgebatch.warehouse.layout import (
+    IDENTITY,
+    JOURNAL,
+    MANIFEST,
+    RUNS,
+    SETTINGS,
+    STAGING,
+    VIEWS,
+    Layout,
+    run_name,
+)
 from judgebatch.warehouse.manifest import FileEntry, Manifest
 from judgebatch.warehouse.object_files import object_key
 from judgebatch.warehouse.object_storage import ObjectStorage
@@ -18,6 +28,7 @@ from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.table_files import table_findings
 
 _THREADS = 4
+_STRANGE = "Nothing of judgebatch wrote it; move it out of the warehouse."
 _EXTRA = (
     "A run that did not commit left it, or a run that lost against this one. Readers of a plain "
     "pattern may read it as if it were published: `judgebatch gc` removes it."
@@ -34,9 +45,18 @@ def with_fresh_copies(warehouse: Warehouse) -> Iterator[Warehouse]:
     with TemporaryDirectory(prefix="judgebatch-verify-") as folder:
         storage = ObjectStorage(bucket, Layout(Path(folder), str(bucket.url)))
         make_folders(storage.layout)
-        for one in bucket.below(f"{SETTINGS}/"):
+        for one in [*bucket.below(f"{SETTINGS}/"), *bucket.below(f"{VIEWS}/")]:
             (storage.layout.root / one.key).write_bytes(bucket.read(one.key))
         yield Warehouse(Path(folder), warehouse.id, warehouse.n_shards, storage)
+
+
+def strange_objects(storage: ObjectStorage) -> Iterator[Finding]:
+    """Yield the objects below the warehouse's URL that are not part of a warehouse."""
+    own = tuple(f"{folder}/" for folder in (RUNS, SETTINGS, STAGING, JOURNAL))
+    names = {IDENTITY, f"{VIEWS}/views.sql", f"{VIEWS}/inputs.json"}
+    for one in storage.bucket.below():
+        if one.key not in names and not one.key.startswith(own):
+            yield Finding(one.key, "is not part of a warehouse", _STRANGE)
 
 
 def object_findings(

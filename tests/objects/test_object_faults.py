@@ -99,9 +99,7 @@ def test_a_refusal_that_is_not_so_is_tried_again(warehouse: Warehouse, faults: F
     assert_committed_once(warehouse)
 
 
-def test_a_put_that_takes_effect_late_changes_nothing(
-    warehouse: Warehouse, faults: Faults
-) -> None:
+def test_a_put_that_takes_effect_late_changes_nothing(warehouse: Warehouse, faults: Faults) -> None:
     faults.add("late", "PUT", MANIFEST)
     small_run(warehouse)
     before = warehouse.storage.read(MANIFEST.removeprefix("/"))
@@ -135,9 +133,7 @@ def test_an_unknown_outcome_is_said_and_settled_by_the_next_run(
     assert_committed_once(warehouse)
 
 
-def test_nothing_is_published_where_the_store_refuses(
-    warehouse: Warehouse, faults: Faults
-) -> None:
+def test_nothing_is_published_where_the_store_refuses(warehouse: Warehouse, faults: Faults) -> None:
     faults.add("denied", "PUT", MANIFEST, times=1000)
     with pytest.raises(WarehouseWriteError, match="Nothing was published") as refused:
         small_run(warehouse)
@@ -160,9 +156,7 @@ def test_a_run_that_may_not_write_ends_before_its_work(
     assert not list(warehouse.layout.staging.iterdir())
 
 
-def test_a_loser_in_the_middle_of_its_puts_is_told_so(
-    warehouse: Warehouse, faults: Faults
-) -> None:
+def test_a_loser_in_the_middle_of_its_puts_is_told_so(warehouse: Warehouse, faults: Faults) -> None:
     with warehouse.begin(RunKind.GRADING, as_of(1)) as staging:
         staging.write_piece(Graded, 0, rows_of(Graded, 1, 3))
         staging.assemble(Graded)

@@ -30,7 +30,15 @@ from judgebatch.warehouse import (
 from judgebatch.warehouse.layout import object_name
 from judgebatch.warehouse.sweeping import rubbish, sweep
 from tests.cli.running import run as command
-from tests.objects.corpora import NIGHTS, again, bucket_of, in_store, manifests, night, without_token
+from tests.objects.corpora import (
+    NIGHTS,
+    again,
+    bucket_of,
+    in_store,
+    manifests,
+    night,
+    without_token,
+)
 from tests.objects.proxy import Faults
 from tests.warehouse.nights import as_of, rows_of
 
