@@ -47,6 +47,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _AT_ONCE = 8
+_PUTS_AT_ONCE = 4
+"""Fewer: each holds up to 16 MiB or a few parts of a large file."""
 _ATTEMPTS = 5
 _UNASKED = "The judge was not asked, and nothing was published."
 
@@ -182,7 +184,7 @@ class ObjectStorage:
             failpoint("objects.put")
             self.bucket.upload(object_key(manifest.number, entry), staged / entry.path)
 
-        _side_by_side(put, own)
+        _side_by_side(put, own, _PUTS_AT_ONCE)
         failpoint("objects.stored")
         there = {one.key: one.size for one in self.bucket.below(prefix)}
         for entry in own:
@@ -268,6 +270,8 @@ class ObjectStorage:
 
     def settle(self, number: int) -> None:
         """Remove what was put for this number by runs that lost or died, and old copies."""
+        if not number:
+            return
         with suppress(OSError, WarehouseDamagedError):
             self.remove(self._unnamed(number, self._below(number)))
             self.remove(name for name, of in self._notes() if of < number)
@@ -364,8 +368,10 @@ def _is_there(path: Path, entry: FileEntry) -> bool:
         return False
 
 
-def _side_by_side(function: Callable[[T], R], over: Sequence[T]) -> list[R]:
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+def _side_by_side(
+    function: Callable[[T], R], over: Sequence[T], at_once: int = _AT_ONCE
+) -> list[R]:
+    with ThreadPoolExecutor(at_once) as pool:
         return list(pool.map(function, over))
 
 

@@ -60,7 +60,7 @@ class _Objects:
 
 
 def publish_objects(storage: ObjectStorage) -> None:
-    """Put ``views/views.sql`` for the newest run.
+    """Put ``views/views.sql`` for the newest run, and remove what dead runs left below it.
 
     Raises
     ------
@@ -73,6 +73,8 @@ def publish_objects(storage: ObjectStorage) -> None:
             log = RunLog(storage.layout)
             failpoint("objects.views")
             storage.replace(SQL, _text(storage, log).encode())
+            # What a run that was killed after its commit left to do.
+            storage.settle(log.newest)
             storage.refresh()
             if RunLog(storage.layout).newest == log.newest:
                 return

@@ -95,13 +95,17 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(1)
             self._drop()
         elif fault == "late":
-            threading.Timer(0.5, self._forward, [body]).start()
+            threading.Timer(0.5, self._forward_later, [body]).start()
             self._answer(500, {}, b"")
         else:
             self._pass_on(body, fault)
 
     def _pass_on(self, body: bytes, fault: str | None) -> None:
-        status, headers, content = self._forward(body)
+        try:
+            status, headers, content = self._forward(body)
+        except (OSError, http.client.HTTPException):
+            self._drop()  # the server is too slow for us: as if the connection had broken
+            return
         if fault == "drop_after":
             self._drop()
         elif fault == "internal_after":
@@ -111,12 +115,18 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(status, headers, content, slow=fault == "slow")
 
+    def _forward_later(self, body: bytes) -> None:
+        with suppress(OSError, http.client.HTTPException):
+            self._forward(body)
+
     def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(*self.upstream, timeout=60)
-        connection.request(self.command, self.path, body, dict(self.headers))
-        response = connection.getresponse()
-        content = response.read()
-        connection.close()
+        connection = http.client.HTTPConnection(*self.upstream, timeout=120)
+        try:
+            connection.request(self.command, self.path, body, dict(self.headers))
+            response = connection.getresponse()
+            content = response.read()
+        finally:
+            connection.close()
         dropped = {"transfer-encoding", "connection", "date", "server"}
         kept = {k: v for k, v in response.getheaders() if k.lower() not in dropped}
         return response.status, kept, content
@@ -168,6 +178,9 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: broken connections are what this is for."""
 
 
 @contextmanager

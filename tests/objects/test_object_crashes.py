@@ -75,8 +75,8 @@ def killed_and_run_again(
         numbers = [run["number"] for run in manifests(url)]
         assert numbers in ([1], [1, 2])
     process = start(settings, 2, temporary)
-    assert process.communicate()[1] == ""
-    assert process.returncode == 0
+    said = process.communicate()
+    assert process.returncode == 0, said
     assert_as_in_a_folder(url, local_runs, 2)
     assert not list(temporary.iterdir()), "the dead process's copies are gone too"
 

@@ -85,10 +85,11 @@ def test_a_night_puts_what_is_new_and_fetches_what_it_needs(
     shutil.rmtree(tmp_path / "scratch")
     faults.seen.clear()
     night(settings, 3)
-    got = [path for method, path, _ in faults.seen if method == "GET" and "/runs/0" in path]
+    got = [path for method, path, _ in faults.seen if method == "GET" and "/state/" in path]
     state = [entry for entry in second["files"] if entry["path"].startswith("state/")]
-    assert len(got) - len([path for path in got if "manifest" in path]) == len(state)
-    assert not [path for path in got if "/tables/" in path]
+    assert len(got) == len(set(got)) == len(state), "each file of the checkpoint, once"
+    texts = [path for method, path, _ in faults.seen if method == "GET" and "/audit/verd" in path]
+    assert texts == [], "and of the tables only what the report shows"
 
 
 def test_copies_of_another_warehouse_are_not_used(
