@@ -1,4 +1,5 @@
 import hashlib
+import shutil
 from pathlib import Path
 
 import orjson
@@ -9,7 +10,6 @@ import pytest
 from judgebatch.contracts.registry import published
 from judgebatch.errors import UsageError, WarehouseDamagedError
 from judgebatch.warehouse import Warehouse, connect, init, open_warehouse
-from judgebatch.warehouse import exporting as module
 from judgebatch.warehouse.durable import files_below
 from judgebatch.warehouse.exporting import export_latest, export_tenant
 from tests.conformance.nights import Nights
@@ -145,15 +145,12 @@ def test_an_unknown_tenant_and_an_empty_warehouse_are_said(
     assert [path.name for path in tmp_path.iterdir()] == ["warehouse"]
 
 
-def test_a_failure_leaves_nothing(
-    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> list[Path]:
-        path = tmp_path / "broken.parquet"
-        path.write_bytes(b"PAR1 but not really PAR1")
-        return [path]
-
-    monkeypatch.setattr(module, "_sources", broken)
+def test_a_failure_leaves_nothing(warehouse: Warehouse, tmp_path: Path) -> None:
+    shutil.copytree(warehouse.path, tmp_path / "damaged")
+    damaged = open_warehouse(tmp_path / "damaged")
+    path = next(damaged.layout.run(1).glob("tables/graded/*.parquet"))
+    path.unlink()
+    path.write_bytes(b"PAR1 but not really PAR1")
     with pytest.raises(WarehouseDamagedError, match="verify"):
-        export_tenant(warehouse, ODD, tmp_path / "out", nothing)
-    assert [path.name for path in tmp_path.iterdir()] == ["broken.parquet"]
+        export_tenant(damaged, ODD, tmp_path / "out", nothing)
+    assert [path.name for path in tmp_path.iterdir()] == ["damaged"]
