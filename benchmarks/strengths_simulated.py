@@ -1,9 +1,10 @@
-"""Simulated properties of fits and decisions: coverage, ties, error rates. Prints three tables.
+"""Simulated properties of fits and decisions: coverage, ties, error rates. Prints four tables.
 
 python benchmarks/strengths_simulated.py [groups per row, default 4000]
 """
 
 import sys
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -31,24 +32,27 @@ def simulate(
 
 
 def coverage(groups: int) -> None:
-    """Print how often intervals of the ordinary fit hold the truth."""
-    print("coverage of the 95 % interval (goal 0.94 to 0.99), strengths ~ Normal(0, 1), no ties")
-    print(" G | comparisons | all items | the truly best")
+    """Print how often intervals of the ordinary fit hold the truth, for strengths ever wider."""
+    print("coverage of the 95 % interval (goal 0.94 to 0.99), no ties; errors in standard errors")
+    print("strengths ~    |  G | comparisons | all items | the truly best | root mean square error")
     rng = np.random.default_rng(SEED)
-    for size in (3, 5, 8):
-        for comparisons in (10, 40, 160):
-            strength = rng.normal(0.0, 1.0, (groups, size))
-            fitted = fit_groups(simulate(rng, strength, comparisons, 0.0)).strengths
-            fitted = fitted.filter(
-                (pl.col("in_component").all() & (pl.len() == size)).over("group")
-            )
-            truth = strength[fitted["group"].unique().sort().to_numpy()]
-            truth = truth - truth.mean(axis=1, keepdims=True)
-            low = fitted["strength_low"].to_numpy().reshape(-1, size)
-            high = fitted["strength_high"].to_numpy().reshape(-1, size)
-            inside = (low <= truth) & (truth <= high)
-            best = inside[np.arange(truth.shape[0]), truth.argmax(axis=1)]
-            print(f"{size:>2} | {comparisons:>11} | {inside.mean():>9.3f} | {best.mean():>8.3f}")
+    for width, size, comparisons in product((0.5, 1.0, 1.5, 2.0, 3.0), (3, 5, 8), (10, 40, 160)):
+        strength = rng.normal(0.0, width, (groups, size))
+        fitted = fit_groups(simulate(rng, strength, comparisons, 0.0)).strengths
+        fitted = fitted.filter((pl.col("in_component").all() & (pl.len() == size)).over("group"))
+        truth = strength[fitted["group"].unique().sort().to_numpy()]
+        truth = truth - truth.mean(axis=1, keepdims=True)
+        low, high, got, error = (
+            fitted[name].to_numpy().reshape(-1, size)
+            for name in ("strength_low", "strength_high", "strength", "strength_se")
+        )
+        inside = (low <= truth) & (truth <= high)
+        best = inside[np.arange(truth.shape[0]), truth.argmax(axis=1)]
+        scaled = np.sqrt((((got - truth) / error) ** 2).mean())
+        print(
+            f"Normal(0, {width:.1f}²) | {size:>2} | {comparisons:>11} | {inside.mean():>9.3f} "
+            f"| {best.mean():>14.3f} | {scaled:.2f}"
+        )
 
 
 def ties(groups: int) -> None:

@@ -5,7 +5,7 @@ differs. Groups are pooled up to a number of pairs. A group that has stopped kee
 the pool with a zero gradient, so that it takes no further part.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from judgebatch.strengths.codes import Ints
 from judgebatch.strengths.components import LargeFits
+from judgebatch.strengths.coordinates import bisect_pool
 from judgebatch.strengths.counts import Pairs
 from judgebatch.strengths.elementary import Floats, exp
 from judgebatch.strengths.large_errors import Hessian, variances
@@ -55,11 +56,14 @@ def fit_large(fits: LargeFits, tie_model: TieModel) -> LargeFit:
         np.full(n_groups, np.nan),
         [SeMethod.EXACT] * n_groups,
     )
-    for groups in _pools(fits, np.arange(n_groups)):
-        _fit_pool(fits, groups, tie_model, fit, rescue=False)
-    for groups in _pools(fits, np.flatnonzero(~fit.converged)):
-        _fit_pool(fits, groups, tie_model, fit, rescue=True)
+    for prepare in (_nothing, climb, bisect_pool):
+        for groups in _pools(fits, np.flatnonzero(~fit.converged)):
+            _fit_pool(fits, groups, tie_model, fit, prepare)
     return fit
+
+
+def _nothing(pool: Pool) -> None:
+    """Leave the parameters where a fit begins."""
 
 
 def _pools(fits: LargeFits, groups: Ints) -> Iterator[Ints]:
@@ -72,14 +76,17 @@ def _pools(fits: LargeFits, groups: Ints) -> Iterator[Ints]:
 
 
 def _fit_pool(
-    fits: LargeFits, groups: Ints, tie_model: TieModel, fit: LargeFit, *, rescue: bool
+    fits: LargeFits,
+    groups: Ints,
+    tie_model: TieModel,
+    fit: LargeFit,
+    prepare: Callable[[Pool], None],
 ) -> None:
     sizes = np.diff(fits.starts)[groups]
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     items = np.repeat(fits.starts[groups] - starts[:-1], sizes) + np.arange(starts[-1])
     pool = Pool(starts, _pairs_of(fits, groups, starts), davidson=tie_model is TieModel.DAVIDSON)
-    if rescue:
-        climb(pool)
+    prepare(pool)
     running = np.ones(groups.size, np.bool_)
     near = np.zeros(groups.size, np.bool_)
     hessians: list[Hessian] = []

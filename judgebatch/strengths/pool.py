@@ -10,7 +10,8 @@ import numpy.typing as npt
 from judgebatch.strengths.codes import Ints
 from judgebatch.strengths.counts import Pairs
 from judgebatch.strengths.davidson import LOG_HALF
-from judgebatch.strengths.elementary import Floats, exp, exp_into, log
+from judgebatch.strengths.elementary import Floats, exp, log
+from judgebatch.strengths.flows import davidson_flow, half_win_flow
 from judgebatch.strengths.large_errors import Hessian
 from judgebatch.strengths.objective import PSEUDO_COUNT, RIDGE
 from judgebatch.strengths.sparse import Laplacian, Links, Segments
@@ -67,43 +68,24 @@ class Pool:
 
     def _evaluate_half_win(self, strengths: Floats) -> Floats:
         flow = np.empty(self.low.size)
-        for begin in range(0, flow.size, _PAIRS_AT_ONCE):
-            part = slice(begin, begin + _PAIRS_AT_ONCE)
+        for part in _parts(flow.size):
             lead = strengths[self.low[part]] - strengths[self.high[part]]
-            small, _ = _falling(lead)
-            strong = 1.0 / (1.0 + small)
-            weak = small * strong
-            ahead = lead >= 0.0
-            beats, loses = np.where(ahead, strong, weak), np.where(ahead, weak, strong)
             low, high = self.low_wins[part], self.high_wins[part]
-            np.multiply(low + high, strong * weak, out=self.weights[part])
-            np.subtract(low * loses, high * beats, out=flow[part])
+            flow[part], self.weights[part] = half_win_flow(lead, low, high)
         return flow
 
     def _evaluate_davidson(self, strengths: Floats, log_nu: Floats) -> Floats:
         flow, slope = np.empty(self.low.size), np.empty(self.low.size)
         tie_gradient, own_curvature = np.empty(self.low.size), np.empty(self.low.size)
         nu_of_pair = self.pairs.spread(exp(log_nu))
-        for begin in range(0, flow.size, _PAIRS_AT_ONCE):
-            part = slice(begin, begin + _PAIRS_AT_ONCE)
+        for part in _parts(flow.size):
             lead = strengths[self.low[part]] - strengths[self.high[part]]
-            small, root = _falling(lead)
-            even = nu_of_pair[part] * root
-            scale = 1.0 / ((1.0 + small) + even)
-            strong, weak, ties = scale, small * scale, even * scale
-            sign = np.where(lead >= 0.0, 1.0, -1.0)
-            beats = np.where(lead >= 0.0, strong, weak)
-            loses = np.where(lead >= 0.0, weak, strong)
-            low, high, tied = self.low_wins[part], self.high_wins[part], self.ties[part]
-            total = (low + high) + tied
-            decisive, ahead, both = strong + weak, sign * (strong - weak), strong * weak
-            shape = 0.25 * decisive * ties + both
-            self.weights[part] = total * shape
-            slope[part] = -0.5 * ties * ahead / shape
-            won = low * (loses + 0.5 * ties) - high * (beats + 0.5 * ties)
-            flow[part] = won - 0.5 * tied * ahead
-            tie_gradient[part] = tied * decisive - (low + high) * ties
-            own_curvature[part] = total * ties * (both / shape)
+            found = davidson_flow(
+                lead, nu_of_pair[part], self.low_wins[part], self.high_wins[part], self.ties[part]
+            )
+            flow[part], tie_gradient[part] = found.flow, found.tie_gradient
+            self.weights[part], slope[part] = found.stiffness, found.slope
+            own_curvature[part] = found.curvature
         self._slope = slope
         self._own_curvature = 1.0 + self.pairs.sum(own_curvature)
         self.gradient[self.n_items :] = (LOG_HALF - log_nu) + self.pairs.sum(tie_gradient)
@@ -166,10 +148,6 @@ class Pool:
         )
 
 
-def _falling(lead: Floats) -> tuple[Floats, Floats]:
-    """Return ``exp(-|lead|)`` and its square root."""
-    root = np.abs(lead)
-    np.minimum(root, 1400.0, out=root)
-    np.multiply(root, -0.5, out=root)
-    exp_into(root, root, np.empty_like(root), np.empty_like(root))
-    return root * root, root
+def _parts(size: int) -> list[slice]:
+    """Return the pairs a cache's worth at a time."""
+    return [slice(begin, begin + _PAIRS_AT_ONCE) for begin in range(0, size, _PAIRS_AT_ONCE)]

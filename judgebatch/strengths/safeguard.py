@@ -3,18 +3,21 @@
 First Newton directions with a line search: the objective is strictly concave, so its slope
 along a line falls, and the best length lies between one where it is positive and one where it
 is negative. Then, for lanes where even that stalls, bisection on the coordinate with the
-largest gradient. Neither needs the objective itself, whose logarithms would add nothing.
+largest gradient (coordinates.py has that for large groups). Neither needs the objective itself,
+whose logarithms would add nothing.
 
 Both only bring parameters near the maximum; ordinary steps follow, and decide whether a fit has
 converged. Lanes (or groups of a pool) do not influence each other: each has its own lengths,
 and all work through the same number of trials as if alone.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from judgebatch.strengths.codes import Ints
 from judgebatch.strengths.elementary import Floats
 
 _NEAR = 1e-6
@@ -22,7 +25,10 @@ _MOST_CLIMBS = 200
 _MOST_TRIALS = 60
 _FLAT = 0.1
 _LONGEST = 600.0
+_WIDEST = 60.0
 _MOST_BISECTIONS = 60
+ROUNDS_OF_BISECTION = 4
+"""Times the number of parameters: so often is one of them bisected."""
 
 
 class Climber(Protocol):
@@ -84,27 +90,40 @@ def climb(model: Climber) -> None:
         model.place(base, length)
 
 
-class LaneClimber(Climber, Protocol):
-    """A model in lanes: parameters (G or more, L), the first G of them strengths."""
+class Bisected(Protocol):
+    """A model in lanes: parameters and gradient (n, L)."""
 
-    size: int
+    parameters: Floats
     gradient: Floats
 
+    def evaluate(self) -> None:
+        """Compute the gradient at the parameters."""
 
-def bisect(model: LaneClimber) -> None:
-    """Put, again and again, the strength with the largest gradient where its gradient is zero.
 
-    The gradient of a strength falls as the strength rises, whatever the others are.
+def bisect(model: Bisected) -> None:
+    """Put, again and again, the parameter with the largest gradient where its gradient is zero.
+
+    The gradient of a parameter falls as it rises, whatever the others are.
     """
     lanes = np.arange(model.parameters.shape[1])
-    for _ in range(4 * model.size):
+    for _ in range(ROUNDS_OF_BISECTION * model.parameters.shape[0]):
         model.evaluate()
-        worst = np.abs(model.gradient[: model.size]).argmax(axis=0)
-        low = model.parameters[worst, lanes] - _LONGEST / 10.0
-        high = low + _LONGEST / 5.0
-        for _ in range(_MOST_BISECTIONS):
-            middle = 0.5 * (low + high)
-            model.parameters[worst, lanes] = middle
+        worst = np.abs(model.gradient).argmax(axis=0)
+
+        def gradient(values: Floats, worst: Ints = worst) -> Floats:
+            model.parameters[worst, lanes] = values
             model.evaluate()
-            rising = model.gradient[worst, lanes] > 0.0
-            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+            return model.gradient[worst, lanes]
+
+        root_of_falling(gradient, model.parameters[worst, lanes])
+
+
+def root_of_falling(gradient: Callable[[Floats], Floats], near: Floats) -> Floats:
+    """Return where falling functions are zero, by bisection around ``near``."""
+    low = near - _WIDEST
+    high = near + _WIDEST
+    for _ in range(_MOST_BISECTIONS):
+        middle = 0.5 * (low + high)
+        rising = gradient(middle) > 0.0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return middle

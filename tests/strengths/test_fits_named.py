@@ -201,6 +201,7 @@ def test_a_fit_that_fails_everywhere_is_named_and_has_no_numbers(monkeypatch, si
         monkeypatch.setattr(module, "MOST_STEPS", 1)
         monkeypatch.setattr(module, "climb", _nothing)
     monkeypatch.setattr(lanes_module, "bisect", _nothing)
+    monkeypatch.setattr(large_module, "bisect_pool", _nothing)
     good = counted([("a", "b", "tie", 1), ("b", "c", "tie", 1), ("a", "c", "tie", 1)], group="even")
     bad = simulated([size], 300, strings=True)
     fitted = fit_groups(pl.concat([good.drop("count"), bad]))
@@ -227,6 +228,25 @@ def test_each_safeguard_alone_rescues(monkeypatch, rescue):
     fitted = fit_groups(frame)
     assert status(fitted) == ["converged", "converged"]
     assert np.allclose(fitted.strengths["strength"], expected["strength"], atol=1e-12)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("rescue", ["climb", "bisect_pool"])
+def test_each_safeguard_alone_rescues_large_groups(monkeypatch, rescue, model):
+    frame = simulated([26, 40], 300, ties=0.3, spread=2.0)
+    expected = fit_groups(frame, tie_model=model)
+    monkeypatch.setattr(large_module, "MOST_STEPS", 4)
+    real = getattr(large_module, rescue)
+    for name in ("climb", "bisect_pool"):
+        monkeypatch.setattr(large_module, name, _nothing)
+    assert status(fit_groups(frame, tie_model=model)) == ["not_converged", "not_converged"]
+    monkeypatch.setattr(large_module, rescue, real)
+    fitted = fit_groups(frame, tie_model=model)
+    assert status(fitted) == ["converged", "converged"]
+    for name in ("strength", "strength_se"):
+        assert np.allclose(fitted.strengths[name], expected.strengths[name], atol=1e-12)
+    alone = fit_groups(frame.filter(pl.col("group") == 1), tie_model=model)
+    assert alone.strengths.equals(fitted.strengths.filter(pl.col("group") == 1))
 
 
 @pytest.mark.parametrize(
