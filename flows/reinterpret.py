@@ -1,13 +1,11 @@
 """The flow that reads all stored verdicts again, after judgebatch learned to read them better."""
 
-from datetime import datetime
-from pathlib import Path
-
 from prefect import flow, get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
-from flows.nightly import TASK_RUNNER, scheduled_start
-from flows.tasks import as_tasks
+from flows.nightly import scheduled_start
+from flows.parameters import Reading
+from flows.tasks import task_mapper
 from judgebatch.pipeline.reinterpreting import reinterpret
 from judgebatch.settings import load_settings
 from judgebatch.warehouse import open_warehouse
@@ -16,30 +14,25 @@ from judgebatch.warehouse import open_warehouse
 @flow(
     name="judgebatch-reinterpret",
     description="Read all stored verdicts again, as new readings beside the old ones.",
-    task_runner=TASK_RUNNER,
     log_prints=False,
 )
-def reinterpret_all(
-    settings: Path = Path("judgebatch.toml"), as_of: datetime | None = None
-) -> dict[str, int]:
+def reinterpret_all(reading: Reading = Reading()) -> dict[str, int]:  # noqa: B008 - frozen
     """Read the warehouse's verdicts with today's rules.
 
     Parameters
     ----------
-    settings
-        The settings file.
-    as_of
-        The logical time, with zone; the flow run's scheduled start by default, so that a run that
-        is retried makes no second reading.
+    reading
+        Settings, logical time, and what does the work.
     """
-    found = load_settings(settings)
+    found = load_settings(reading.settings)
     warehouse = open_warehouse(found.warehouse, found.scratch)
-    report = reinterpret(warehouse, as_of or scheduled_start(), as_tasks)
+    with task_mapper(reading.runner, reading.workers, reading.scheduler) as mapper:
+        report = reinterpret(warehouse, reading.as_of or scheduled_start(), mapper)
     said = (
         f"Run {report.run}: {report.verdicts:,} verdicts read as reading version "
         f"{report.reading_version}; {report.changed:,} read differently than before."
     )
-    get_run_logger().info(said)
+    get_run_logger().info("%s", said)
     create_markdown_artifact(
         key="judgebatch-reinterpret", markdown=said, description="What reading again came to."
     )

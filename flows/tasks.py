@@ -1,19 +1,27 @@
 """How stages become Prefect tasks: coarse ones, whose inputs are paths and never frames."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
 
 from prefect import Task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
+from prefect.futures import PrefectFuture
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from judgebatch.errors import JudgebatchError
+from flows.parameters import Runner
+from judgebatch.errors import JudgebatchError, UsageError
+from judgebatch.pipeline.mapping import Mapper
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 RETRIES = 2
 """A stage only writes staging, so doing it again is safe."""
+RETRY_DELAY_SECONDS = 1
+
+AnyRunner = TaskRunner[PrefectFuture[Any]]
 
 
 def is_worth_a_retry(task: Task[..., Any], run: Any, state: State[Any]) -> bool:
@@ -23,16 +31,71 @@ def is_worth_a_retry(task: Task[..., Any], run: Any, state: State[Any]) -> bool:
     return not isinstance(error, JudgebatchError)
 
 
-def as_tasks(function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-    """Map a stage with the flow's task runner; a mapper for the pipeline."""
-    stage: Task[[T], R] = Task(
+def as_task(function: Callable[[T], R]) -> Task[[T], R]:
+    """Return a stage as a task."""
+    return Task(
         function,
         name=function.__name__.replace("_", "-"),
         retries=RETRIES,
-        retry_delay_seconds=1,
+        retry_delay_seconds=RETRY_DELAY_SECONDS,
         retry_condition_fn=is_worth_a_retry,
         cache_policy=NO_CACHE,
         persist_result=False,
     )
-    futures = [stage.submit(one) for one in tasks]
-    yield from (future.result() for future in futures)
+
+
+@contextmanager
+def task_mapper(runner: Runner, workers: int, scheduler: str | None = None) -> Iterator[Mapper]:
+    """Give a mapper for the pipeline whose calls are tasks of the flow run.
+
+    Parameters
+    ----------
+    runner
+        What does the tasks.
+    workers
+        Threads, or processes of a Dask cluster that lives as long as the mapper.
+    scheduler
+        Address of a Dask cluster to be used instead.
+
+    Raises
+    ------
+    UsageError
+        Dask is asked for and not installed.
+    """
+    if runner == Runner.IN_PROCESS:
+        yield _one_by_one
+        return
+    with _started(runner, workers, scheduler) as running:
+
+        def mapped(function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+            stage = as_task(function)
+            futures = [running.submit(stage, {"task": one}) for one in tasks]
+            yield from (cast("R", future.result()) for future in futures)
+
+        yield mapped
+
+
+def _one_by_one(function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+    stage = as_task(function)
+    for one in tasks:
+        yield stage(one)
+
+
+@contextmanager
+def _started(runner: Runner, workers: int, scheduler: str | None) -> Iterator[AnyRunner]:
+    if runner == Runner.THREADS:
+        # The cast is for a type that Prefect declares invariant.
+        with cast("AnyRunner", ThreadPoolTaskRunner(max_workers=workers)) as threads:
+            yield threads
+        return
+    try:
+        from prefect_dask.task_runners import DaskTaskRunner  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise UsageError(
+            "the task runner `dask` needs prefect-dask: pip install 'judgebatch[dask]', or choose "
+            "`threads`."
+        ) from error
+    # Processes, each with one thread: stages hold the interpreter and use their own threads.
+    cluster = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with DaskTaskRunner(address=scheduler, cluster_kwargs=None if scheduler else cluster) as dask:
+        yield dask

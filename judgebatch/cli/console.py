@@ -1,8 +1,10 @@
 """Writing to the terminal: results on standard output, all else on standard error.
 
-Colours follow the terminal and the variable ``NO_COLOR``.
+Colours follow the terminal and the variable ``NO_COLOR``. With ``--log-format json`` everything on
+standard error is lines of JSON.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,10 +17,46 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from judgebatch.logs import LOGGER, JsonLines
+from judgebatch.logs import say as log
+
 _SECONDS_BETWEEN_LINES = 5.0
+_STAGE = "command"
 
 Step = Callable[[int], None]
 """Tells a progress display that so many more units are done."""
+Pace = Callable[[int, int, float | None], None]
+"""Tells a display how many units are done, of how many, and the seconds left if they are known."""
+
+
+class _JsonToStandardError(logging.Handler):
+    """Writes lines of JSON to whatever standard error is now."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.setFormatter(JsonLines())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sys.stderr.write(self.format(record) + "\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def json_lines() -> Iterator[None]:
+    """Make everything on standard error lines of JSON."""
+    handler = _JsonToStandardError()
+    level = LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)
+
+
+def _is_json() -> bool:
+    return any(isinstance(handler, _JsonToStandardError) for handler in LOGGER.handlers)
 
 
 def out() -> Console:
@@ -38,17 +76,32 @@ def say(text: str, style: str = "") -> None:
 
 def note(text: str) -> None:
     """Print a line beside the result, such as a log line of long work."""
-    err().print(Text(text))
+    if _is_json():
+        log(_STAGE, text)
+    else:
+        err().print(Text(text))
 
 
 def warn(text: str) -> None:
     """Print a warning: one paragraph."""
-    err().print(Text.assemble(("warning: ", "yellow"), text))
+    if _is_json():
+        log(_STAGE, text, logging.WARNING)
+    else:
+        err().print(Text.assemble(("warning: ", "yellow"), text))
+
+
+def warn_again(text: str) -> None:
+    """Print a warning that the library has logged: it stands in lines of JSON already."""
+    if not _is_json():
+        warn(text)
 
 
 def fail(text: str) -> None:
     """Print an error: one paragraph."""
-    err().print(Text.assemble(("error: ", "bold red"), text))
+    if _is_json():
+        log(_STAGE, text, logging.ERROR)
+    else:
+        err().print(Text.assemble(("error: ", "bold red"), text))
 
 
 def say_json(document: Mapping[str, Any]) -> None:
@@ -98,6 +151,9 @@ def progress(what: str, total: int | None, unit: str) -> Iterator[Step]:
     unit
         What a unit is called, in the plural.
     """
+    if _is_json():
+        yield _unseen  # the library logs its stages itself
+        return
     console = err()
     if console.is_terminal:
         bar = Progress(
@@ -124,3 +180,57 @@ def progress(what: str, total: int | None, unit: str) -> Iterator[Step]:
             note(f"{what}: {done:,} of {total:,} {unit}" if total else f"{what}: {done:,} {unit}")
 
     yield step
+
+
+def _unseen(count: int) -> None:
+    """Show nothing."""
+
+
+@contextmanager
+def paced(what: str, unit: str) -> Iterator[Pace]:
+    """Show how far long work is and how long it will take: a bar on a terminal, lines elsewhere.
+
+    Parameters
+    ----------
+    what
+        The work.
+    unit
+        What a unit is called, in the plural.
+    """
+    console = err()
+    if console.is_terminal and not _is_json():
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(unit, markup=False),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
+            console=console,
+            transient=True,
+        )
+        with bar:
+            task = bar.add_task(what, total=None, left="")
+            yield lambda done, total, left: bar.update(
+                task, completed=done, total=total, left=_left(left)
+            )
+        return
+    told = time.monotonic()
+
+    def tell(done: int, total: int, left: float | None) -> None:
+        nonlocal told
+        if time.monotonic() - told > _SECONDS_BETWEEN_LINES and done < total:
+            told = time.monotonic()
+            note(", ".join(filter(None, (f"{what}: {done:,} of {total:,} {unit}", _left(left)))))
+
+    yield tell
+
+
+def _left(seconds: float | None) -> str:
+    """Return an estimate in words, no more exact than it is."""
+    if seconds is None:
+        return ""
+    for size, singular in ((3600, "hour"), (60, "minute")):
+        if seconds >= 1.5 * size:
+            return f"about {counted(round(seconds / size), singular)} left"
+    return f"about {counted(max(1, round(seconds)), 'second')} left"

@@ -68,7 +68,8 @@ def interpret(
                 "--warehouse reads a warehouse's own verdicts and writes to it: name neither INPUT "
                 "nor --out with it."
             )
-        report = reinterpret(named_warehouse(warehouse), read_as_of(as_of), in_processes(count))
+        with in_processes(count) as mapper:
+            report = reinterpret(named_warehouse(warehouse), read_as_of(as_of), mapper)
         _tell_reading(report, as_json=as_json)
         return
     if not inputs or out is None:
@@ -85,9 +86,8 @@ def interpret(
             else:
                 steps[0](1)
 
-        counts = interpret_files(
-            inputs, out, column=column, mapper=in_processes(count), progress=progress
-        )
+        mapper = stack.enter_context(in_processes(count))
+        counts = interpret_files(inputs, out, column=column, mapper=mapper, progress=progress)
     if as_json:
         console.say_json(
             {"out": str(out), "inputs": {name: summary(c) for name, c in counts.items()}}

@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Annotated, NoReturn
 
 import typer
@@ -10,12 +11,13 @@ import typer
 from judgebatch import __version__
 from judgebatch.cli import console
 from judgebatch.cli.registry import LazyGroup
-from judgebatch.errors import JudgebatchError
+from judgebatch.errors import JudgebatchError, UsageError
 
 UNEXPECTED = 1
 INTERRUPTED = 130
 """What Typer exits with when the keyboard interrupts."""
 DEBUG = "--debug"
+LOG_FORMAT = "--log-format"
 _LONGEST = 500
 
 app = typer.Typer(
@@ -43,6 +45,14 @@ def judgebatch(
     debug: Annotated[
         bool, typer.Option(DEBUG, help="Show the traceback of an unexpected error.")
     ] = False,
+    log_format: Annotated[
+        str,
+        typer.Option(
+            LOG_FORMAT,
+            metavar="[text|json]",
+            help="What standard error holds: text for people, or lines of JSON.",
+        ),
+    ] = "text",
 ) -> None:
     """Grade agent episodes night after night: every one ends with a score or a stated reason.
 
@@ -61,20 +71,46 @@ def judgebatch(
     Exit codes: 0 done, or nothing to do; 1 unexpected; 2 usage or settings; 3 bad input;
     4 warehouse conflict; 5 verify or doctor found something.
     """
-    del version, debug  # the one exits, the other is read before the command line is parsed
+    # The first exits; the others are read before the command line is parsed.
+    del version, debug, log_format
 
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code.
 
     An expected error is one paragraph on standard error. So is an unexpected one, unless
-    ``--debug`` stands anywhere before ``--``: then its traceback comes first.
+    ``--debug`` stands anywhere before ``--``: then its traceback comes first. With
+    ``--log-format json`` there, standard error holds lines of JSON.
     """
     before = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    after = list(arguments[len(before) :])
     debug = DEBUG in before
-    rest = [one for one in before if one != DEBUG] + list(arguments[len(before) :])
+    before = [one for one in before if one != DEBUG]
+    log_format = _taken(before, LOG_FORMAT)
+    if log_format not in (None, "text", "json"):
+        console.fail(f"{LOG_FORMAT} {log_format!r}: expected text or json.")
+        return UsageError.exit_code
+    with console.json_lines() if log_format == "json" else nullcontext():
+        return _run(before + after, debug=debug)
+
+
+def _taken(arguments: list[str], option: str) -> str | None:
+    """Take an option with its value out of the arguments; the last one stands."""
+    value = None
+    at = 0
+    while at < len(arguments):
+        name, given, own = arguments[at].partition("=")
+        if name != option:
+            at += 1
+            continue
+        value = own if given else "".join(arguments[at + 1 : at + 2])
+        del arguments[at : at + (1 if given else 2)]
+    return value
+
+
+def _run(rest: Sequence[str], *, debug: bool) -> int:
     try:
-        typer.main.get_command(app)(rest, prog_name="judgebatch")
+        typer.main.get_command(app)(list(rest), prog_name="judgebatch")
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else int(done.code is not None)
         if code == INTERRUPTED:

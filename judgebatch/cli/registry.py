@@ -29,6 +29,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("init", "init:init", "Make a settings file and a warehouse.", _START),
     Entry("check", "check:check", "Check settings and inputs without running.", _START),
     Entry("run", "run:run", "Do one night: read, grade, publish.", _START),
+    Entry("backfill", "backfill:backfill", "Replay many nights in order.", _START),
     Entry("synth", "synth:synth", "Write a realistic corpus to try things on.", _START),
     Entry("import", "imports:app", "Bring in Inspect logs, arena votes, result files.", _START),
     Entry("explain", "explain:explain", "Tell one episode's whole story.", _LOOK),

@@ -55,12 +55,12 @@ def run(
             f"--as-of {moment:%Y-%m-%dT%H:%M:%SZ} lies in the future. Once it is published, every "
             "earlier night is superseded."
         )
-    with shown_progress() as progress:
+    with shown_progress() as progress, in_processes(processes) as mapper:
         report = run_night(
             load_settings(settings),
             moment,
             strict=strict,
-            mapper=in_processes(processes),
+            mapper=mapper,
             progress=progress,
         )
     tell(report, as_json=as_json)
@@ -95,7 +95,7 @@ def shown_progress() -> Iterator[Progress]:
 def tell(report: RunReport, *, as_json: bool) -> None:
     """Print what a run came to."""
     for warning in report.warnings:
-        console.warn(warning)
+        console.warn_again(warning)
     if as_json:
         console.say_json(
             {

@@ -50,8 +50,22 @@ class AnswerRows(Table):
     source_row = c.count("The row's number in that file, from 0.")
 
 
+class PendingAnswers(AnswerRows):
+    """Accepted answers given after as_of."""
+
+    name = "pending_answers"
+    order = (
+        "answered_at",
+        "tenant_id",
+        "episode_id",
+        "question",
+        "source_file",
+        "source_row",
+    )
+
+
 class HeldAnswers(AnswerRows):
-    """Answers that have not ended: pending ones, and those whose episode is not decided yet."""
+    """Answers that have not ended: those whose episode is not decided yet, and pending ones."""
 
     name = "held_answers"
 

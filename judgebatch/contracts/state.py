@@ -17,10 +17,29 @@ class PendingEpisodes(EpisodeRows):
     """Accepted rows whose arrival lies after as_of."""
 
     name = "pending_episodes"
+    version = 2
+    order = ("arrived_at", "tenant_id", "task_id", "episode_id", "source_file", "source_row")
+
+
+class PendingVerdicts(VerdictRows):
+    """Accepted rows judged after as_of."""
+
+    name = "pending_verdicts"
+    order = ("judged_at", "tenant_id", "task_id", "verdict_id", "source_file", "source_row")
+
+
+class PendingTenants(_State):
+    """Tenants with pending episodes or verdicts."""
+
+    name = "pending_tenants"
+    order = ("tenant_id",)
+
+    tenant_id = c.text("The isolation boundary.", key=True)
+    until = c.time("When the last of them becomes visible.")
 
 
 class WaitingVerdicts(VerdictRows):
-    """Rows judged after as_of, and comparisons whose episode has not been seen."""
+    """Comparisons whose episode has not been seen, and in a run rows that become visible."""
 
     name = "waiting_verdicts"
 

@@ -58,6 +58,14 @@ class Flow:
             waiting_after=self.waiting_after + waiting,
         )
 
+    def beside(self, asleep: int) -> "Flow":
+        """Return the flow with rows counted that wait and were not looked at."""
+        return replace(
+            self,
+            waiting_before=self.waiting_before + asleep,
+            waiting_after=self.waiting_after + asleep,
+        )
+
     def __add__(self, other: "Flow") -> "Flow":
         """Return the flow of both."""
         ended = {

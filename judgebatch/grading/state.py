@@ -13,6 +13,7 @@ from judgebatch.contracts.state import (
     KnownTenants,
     OpenGroups,
     PendingEpisodes,
+    PendingTenants,
     Refusals,
     Spend,
     WaitingVerdicts,
@@ -21,9 +22,14 @@ from judgebatch.contracts.table import Table, empty
 
 
 class ShardState(NamedTuple):
-    """The checkpoint of a shard, without the identities, which are looked up where they lie."""
+    """The checkpoint of a shard, without the identities, which are looked up where they lie.
+
+    Of rows that were not visible in earlier runs it holds those that become visible, in
+    ``pending_episodes`` and ``waiting_verdicts``.
+    """
 
     pending_episodes: pl.DataFrame
+    pending_tenants: pl.DataFrame
     waiting_verdicts: pl.DataFrame
     active_episodes: pl.DataFrame
     open_groups: pl.DataFrame
@@ -38,6 +44,7 @@ class ShardState(NamedTuple):
 
 STATE_TABLES: tuple[type[Table], ...] = (
     PendingEpisodes,
+    PendingTenants,
     WaitingVerdicts,
     ActiveEpisodes,
     OpenGroups,

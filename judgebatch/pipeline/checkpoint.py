@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import polars as pl
 
+from judgebatch.contracts.policies import PendingAnswers
 from judgebatch.contracts.state import (
     ActiveEpisodes,
     AwaitingComparisons,
@@ -15,12 +16,15 @@ from judgebatch.contracts.state import (
     KnownVerdicts,
     OpenGroups,
     PendingEpisodes,
+    PendingVerdicts,
     WaitingVerdicts,
 )
-from judgebatch.contracts.table import Table, conform, empty
+from judgebatch.contracts.table import Table, conform, empty, schema_of
 from judgebatch.errors import WarehouseDamagedError
+from judgebatch.grading.clock import Clock
 from judgebatch.grading.state import STATE_TABLES, ShardState
 from judgebatch.pipeline.identities import Identities
+from judgebatch.pipeline.pending import Pending, open_pending
 from judgebatch.pipeline.slices import WHOLE, Slice
 from judgebatch.warehouse import Manifest, Warehouse, write_table
 from judgebatch.warehouse.durable import files_below
@@ -28,6 +32,7 @@ from judgebatch.warehouse.layout import MANIFEST, STATE
 from judgebatch.warehouse.parquet import read_facts
 
 IDENTITY_TABLES: tuple[type[Table], ...] = (KnownEpisodes, KnownVerdicts)
+PENDING_TABLES: tuple[type[Table], ...] = (PendingEpisodes, PendingVerdicts, PendingAnswers)
 
 TASK_TABLES: tuple[type[Table], ...] = (
     PendingEpisodes,
@@ -48,9 +53,18 @@ def shard_folder(shard: int) -> str:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A shard's part of the newest checkpoint; ``folder`` is None before the first run."""
+    """A shard's part of the newest checkpoint, as a run sees it.
+
+    Parameters
+    ----------
+    folder
+        None before the first run.
+    clock
+        The run's logical time: of the rows that were not visible, it sees those that are now.
+    """
 
     folder: Path | None
+    clock: Clock
 
     def state(self, part: Slice = WHOLE) -> ShardState:
         """Read the state, of tasks only those of a slice; a table that has no rows has no file."""
@@ -58,6 +72,24 @@ class Checkpoint:
 
     def read(self, table: type[Table], part: Slice = WHOLE) -> pl.DataFrame:
         """Read one table of the state."""
+        rows = self._stored(table, part)
+        if table is PendingEpisodes:
+            return pl.concat([rows, part.take(self.pending(PendingEpisodes).open())])
+        if table is WaitingVerdicts:
+            visible = part.take(self.pending(PendingVerdicts).open())
+            return pl.concat([rows, conform(visible.with_columns(**_NOT_CONSIDERED), table)])
+        return rows
+
+    def pending(self, table: type[Table]) -> Pending:
+        """Open the rows of a table that were not visible in earlier runs."""
+        return open_pending(table, self.folder, self.clock.previous, self.clock.as_of)
+
+    def visible(self) -> int:
+        """Return how many rows become visible."""
+        opened = (self.pending(table) for table in PENDING_TABLES)
+        return sum(stretch.height for one in opened for stretch in one.visible)
+
+    def _stored(self, table: type[Table], part: Slice) -> pl.DataFrame:
         path = None if self.folder is None else self.folder / f"{table.name}.parquet"
         if path is None or not path.exists():
             return empty(table)
@@ -80,6 +112,18 @@ class Checkpoint:
         return Identities(table, sorted(folder.glob("*.arrow")) if folder else [])
 
 
+_NOT_CONSIDERED = {
+    name: pl.lit(None, dtype=dtype)
+    for name, dtype in schema_of(WaitingVerdicts).items()
+    if name not in schema_of(PendingVerdicts)
+}
+
+
+def is_pending_file(inside: str) -> bool:
+    """Return whether a file of a checkpoint holds rows that were not visible."""
+    return PurePosixPath(inside).parent.name in {table.name for table in PENDING_TABLES}
+
+
 def is_identity_file(inside: str) -> bool:
     """Return whether a file of a checkpoint, named inside its run, holds known identities."""
     return PurePosixPath(inside).parent.name in {table.name for table in IDENTITY_TABLES}
@@ -88,8 +132,9 @@ def is_identity_file(inside: str) -> bool:
 def check_files(warehouse: Warehouse, parent: Manifest | None) -> None:
     """Refuse to build on a damaged checkpoint.
 
-    Every file is hashed, but for identities, which are most of the bytes and grow with history:
-    of those only the ones that were written to since their run was committed.
+    Every file is hashed, but for identities and pending rows, which are most of the bytes and
+    are carried over from night to night: of those only the ones that were written to since their
+    run was committed.
 
     Raises
     ------
@@ -105,7 +150,8 @@ def check_files(warehouse: Warehouse, parent: Manifest | None) -> None:
     touched = [
         entry
         for entry in listed
-        if not is_identity_file(entry.path) or _changed_at(folder / entry.path) > committed
+        if not (is_identity_file(entry.path) or is_pending_file(entry.path))
+        or _changed_at(folder / entry.path) > committed
     ]
     warehouse.sound(parent, touched)
     there = {path.relative_to(folder).as_posix() for path in files_below(folder / STATE)}
@@ -133,7 +179,8 @@ def write_state(
     Parameters
     ----------
     parts
-        Every table of the state as frames in its order. One without rows has no file.
+        Every table of the state as frames in its order. One without rows has no file. Pending
+        rows have files of their own.
     before
         The checkpoint before.
     folder
@@ -141,7 +188,7 @@ def write_state(
     """
     folder.mkdir(parents=True, exist_ok=True)
     unchanged = []
-    for table in STATE_TABLES:
+    for table in parts:
         path = folder / f"{table.name}.parquet"
         facts = write_table(path, table, parts[table])
         if facts.rows == 0:

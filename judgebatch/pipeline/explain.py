@@ -9,11 +9,17 @@ import polars as pl
 
 from judgebatch.contracts import grading as g
 from judgebatch.contracts.interpretations import Interpretations
-from judgebatch.contracts.state import AwaitingComparisons, PendingEpisodes, WaitingVerdicts
+from judgebatch.contracts.state import (
+    AwaitingComparisons,
+    PendingEpisodes,
+    PendingVerdicts,
+    WaitingVerdicts,
+)
 from judgebatch.contracts.table import Table, schema_of
 from judgebatch.errors import UsageError
 from judgebatch.inputs import InputKind, discover, rows_with
 from judgebatch.pipeline.checkpoint import shard_folder
+from judgebatch.pipeline.pending import open_pending
 from judgebatch.settings import Settings
 from judgebatch.warehouse import Warehouse
 
@@ -122,6 +128,7 @@ class _Looker:
         self._tenant = pl.col("tenant_id") == tenant_id
         shard = int(warehouse.shard_of(pl.Series([tenant_id]))[0])
         self._log = warehouse.runs()
+        self._last_as_of = self._log.last_as_of
         self._state = shard_folder(shard)
 
     def _scan(self, table: type[Table]) -> pl.LazyFrame:
@@ -145,7 +152,7 @@ class _Looker:
                 return str(row["state"]), row
         for row in self.newest(g.OpenEpisodes, own):
             return str(row["state"]), row
-        for row in self._checkpoint(PendingEpisodes, own):
+        for row in self._pending(PendingEpisodes, own):
             return "Pending", row
         return "unknown", None
 
@@ -156,9 +163,22 @@ class _Looker:
         found = pl.scan_parquet(path, hive_partitioning=False).filter(self._tenant & which)
         return found.collect(engine="in-memory").to_dicts()
 
+    def _pending(self, table: type[Table], which: pl.Expr) -> list[Row]:
+        """Return rows that no run could see yet."""
+        last = self._log.last
+        if last is None or self._last_as_of is None:
+            return []
+        folder = self._warehouse.state_folder(last, self._state)
+        rows = open_pending(table, folder, None, self._last_as_of).unseen()
+        return rows.filter(self._tenant & which).to_dicts()
+
     def waiting_comparisons(self, named: pl.Expr) -> list[Row]:
         inside = self._checkpoint(AwaitingComparisons, named)
-        waiting = self._checkpoint(WaitingVerdicts, pl.col("compared_episode_id").is_not_null())
+        pairwise = pl.col("compared_episode_id").is_not_null()
+        waiting = [
+            *self._checkpoint(WaitingVerdicts, pairwise),
+            *self._pending(PendingVerdicts, pairwise),
+        ]
         outside = pl.DataFrame(waiting, schema=schema_of(WaitingVerdicts)).with_columns(
             left=pl.col("episode_id"), right=pl.col("compared_episode_id")
         )

@@ -19,9 +19,11 @@ SLICE_ROWS = 400_000
 """About how many rows are graded at once: some 2 KB of memory each."""
 
 
-def weights(ingested: Iterable[Ingested], parent: Manifest | None) -> Counter[int]:
+def weights(
+    ingested: Iterable[Ingested], parent: Manifest | None, tasks: Iterable[ShardTask]
+) -> Counter[int]:
     """Return about how many rows each shard has: new ones and those of the checkpoint."""
-    rows = Counter[int]()
+    rows = Counter({task.shard: task.checkpoint.visible() for task in tasks})
     for file in ingested:
         rows.update(file.staged)
     for entry in parent.files if parent else ():

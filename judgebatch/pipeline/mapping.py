@@ -2,8 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Protocol, TypeVar
+
+from judgebatch.errors import JudgebatchError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -24,20 +28,33 @@ def in_process(function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
     return map(function, tasks)
 
 
-def in_processes(count: int) -> Mapper:
-    """Return a mapper over ``count`` local processes; in this one where ``count`` is 1."""
+@contextmanager
+def in_processes(count: int) -> Iterator[Mapper]:
+    """Give a mapper over ``count`` local processes; over this one where ``count`` is 1.
+
+    The processes start with the first stage that has work for two of them, and stay until the
+    end, however many stages and nights there are.
+    """
     if count <= 1:
-        return in_process
+        yield in_process
+        return
 
     def mapped(function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
         waiting = list(tasks)
         if len(waiting) <= 1:
             yield from map(function, waiting)
             return
-        # A forked child would inherit Polars' and Arrow's threads' locks.
-        with ProcessPoolExecutor(
-            min(count, len(waiting)), mp_context=get_context("forkserver")
-        ) as pool:
+        try:
             yield from pool.map(function, waiting)
+        except BrokenProcessPool as error:
+            raise JudgebatchError(
+                "a worker process was killed, perhaps for want of memory. Nothing was published: "
+                "run again, with fewer --processes if it happens again."
+            ) from error
 
-    return mapped
+    # A forked child would inherit Polars' and Arrow's threads' locks.
+    pool = ProcessPoolExecutor(count, mp_context=get_context("forkserver"))
+    try:
+        yield mapped
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -17,7 +17,7 @@ from judgebatch.errors import WarehouseConflictError
 from judgebatch.pipeline.checkpoint import IDENTITY_TABLES, is_identity_file, shard_folder
 from judgebatch.pipeline.derived_identities import DerivedIdentities, Span
 from judgebatch.pipeline.identities import write_identities
-from judgebatch.pipeline.spares import packed, spared, unpacked
+from judgebatch.pipeline.spares import pack, spared, unpacked
 from judgebatch.warehouse import FileEntry, Finding, Manifest, RunLog, Warehouse
 from judgebatch.warehouse.damage import damage_of
 from judgebatch.warehouse.durable import (
@@ -204,7 +204,7 @@ class _Rebuilding:
             files = {inside: folder / inside for inside in members}
             if not all(path.is_file() for path in files.values()):
                 return None
-            target.write_bytes(packed(files))
+            pack(target, files)
             return _PACKED
         if is_identity_file(entry.path):
             return self._derive(target, run, entry)

@@ -2,11 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
+from logging import WARNING
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +21,7 @@ from judgebatch.errors import InputError
 from judgebatch.grading.clock import Clock
 from judgebatch.inputs import InputKind, split_file
 from judgebatch.judging import Counts
+from judgebatch.logs import of_run, say
 from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
 from judgebatch.pipeline.grading_stage import SLICE_ROWS, grade_shards, weights
 from judgebatch.pipeline.html_report import stage_report
@@ -56,6 +59,7 @@ from judgebatch.warehouse import (
     decide_as_of,
     open_or_init,
 )
+from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.publishing import publish
 
 T = TypeVar("T")
@@ -160,10 +164,13 @@ def run(
     )
     if answer.answer != Answer.PROCEED:
         if answer.answer == Answer.REPEAT and answer.run is not None:
-            _publish(opened, answer.run, started)
+            publish_derived(opened, answer.run, started)
         number = answer.run.number if answer.run else None
         unread = len(opened.inputs.new) if answer.answer == Answer.SUPERSEDED else 0
         waiting = f"{unread} input files that no run has read wait for a later as-of."
+        say("open", answer.message)
+        if unread:
+            say("open", waiting, WARNING)
         return RunReport(
             as_of,
             published=False,
@@ -171,22 +178,18 @@ def run(
             run=number,
             warnings=(waiting,) if unread else (),
         )
-    with opened.warehouse.begin(kind, as_of, opened.log) as staging:
-        check_files(opened.warehouse, staging.parent)
-        clock = Clock(staging.number, as_of, opened.log.last_as_of)
-        ingested = _ingest(opened, staging, mapper, progress)
-        released = stage_released(opened.warehouse, opened.log, Scratch(staging.scratch / "ingest"))
-        tasks = _shard_tasks(opened, staging, clock)
-        asked = _ask(opened, tasks, clock, mapper, progress)
-        shards = grade_shards(
-            tasks, weights(ingested, staging.parent), slice_rows, mapper, partial(progress, "grade")
+    with ExitStack() as stack:
+        manifest, warnings = commit_night(
+            opened,
+            as_of,
+            kind,
+            stack,
+            strict=strict,
+            mapper=mapper,
+            progress=progress,
+            slice_rows=slice_rows,
         )
-        if strict:
-            _refuse_quarantined(shards, ingested)
-        warnings = run_warnings(opened.settings, opened.inputs.changed, shards, asked, clock)
-        counts = {**summary(shards, ingested, asked, warnings), "released": released}
-        manifest = _commit(opened, staging, shards, ingested, counts, progress)
-        _publish(opened, manifest, started)
+        publish_derived(opened, manifest, started)
     return RunReport(
         as_of,
         published=True,
@@ -196,11 +199,59 @@ def run(
     )
 
 
+def commit_night(
+    opened: Opened,
+    as_of: datetime,
+    kind: RunKind,
+    stack: ExitStack,
+    held: FileLock | None = None,
+    *,
+    strict: bool = False,
+    mapper: Mapper = in_process,
+    progress: Progress = silent,
+    slice_rows: int = SLICE_ROWS,
+) -> tuple[Manifest, tuple[str, ...]]:
+    """Read, grade and commit one night; return its manifest, and warnings.
+
+    Parameters
+    ----------
+    opened
+        What the night starts from.
+    as_of, kind, strict, mapper, progress, slice_rows
+        As for :func:`run`.
+    stack
+        Holds the warehouse until it is left, so that what is derived can be made first.
+    held
+        The warehouse's lock, where the caller holds it for several nights.
+    """
+    staging = stack.enter_context(opened.warehouse.begin(kind, as_of, opened.log, held))
+    stack.enter_context(of_run(staging.number, staging.token))
+    say("open", f"run {staging.number} begins, as of {as_of:%Y-%m-%dT%H:%M:%SZ}")
+    check_files(opened.warehouse, staging.parent)
+    clock = Clock(staging.number, as_of, opened.log.last_as_of)
+    ingested = _ingest(opened, staging, mapper, progress)
+    released = stage_released(opened.warehouse, opened.log, Scratch(staging.scratch / "ingest"))
+    tasks = _shard_tasks(opened, staging, clock)
+    asked = _ask(opened, tasks, clock, mapper, progress)
+    rows = weights(ingested, staging.parent, tasks)
+    shards = grade_shards(tasks, rows, slice_rows, mapper, partial(progress, "grade"))
+    say("grade", f"{len(shards)} of {len(tasks)} done")
+    if strict:
+        _refuse_quarantined(shards, ingested)
+    warnings = run_warnings(opened.settings, opened.inputs.changed, shards, asked, clock)
+    counts = {**summary(shards, ingested, asked, warnings), "released": released}
+    manifest = _commit(opened, staging, shards, ingested, counts, progress)
+    for warning in warnings:
+        say("commit", warning, WARNING)
+    return manifest, warnings
+
+
 def _followed(stage: str, results: Iterator[T], total: int, progress: Progress) -> Iterator[T]:
     progress(stage, 0, total)
     for done, result in enumerate(results, start=1):
         progress(stage, done, total)
         yield result
+    say(stage, f"{total} of {total} done")
 
 
 def _ingest(opened: Opened, staging: Staging, mapper: Mapper, progress: Progress) -> list[Ingested]:
@@ -237,7 +288,7 @@ def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTa
             judge_cost_nano_usd=opened.judge.cost_nano_usd if opened.judge else None,
             scratch=scratch,
             pieces=staging.pieces,
-            checkpoint=Checkpoint(before / shard_folder(shard) if before else None),
+            checkpoint=Checkpoint(before / shard_folder(shard) if before else None, clock),
             state_dir=staging.state_dir,
         )
         for shard in shards
@@ -319,15 +370,32 @@ def _commit(
         conservation=conservation(shards, ingested),
         summary=counts,
     )
-    if opened.settings.writes_report:
+    # Of a backfill's nights `judgebatch report` makes one when it is asked for.
+    if opened.settings.writes_report and staging.kind == RunKind.GRADING:
         stage_report(staging, opened.warehouse, opened.log, facts, opened.settings)
     manifest = staging.commit(facts)
     progress("commit", 1, 1)
+    say("commit", f"run {manifest.number} is published: {_counted(manifest.summary)}")
     return manifest
 
 
-def _publish(opened: Opened, manifest: Manifest, started: float) -> None:
-    """Derive views and metrics from the log; what fails here is made good by the next run."""
+def _counted(counts: Mapping[str, Any]) -> str:
+    parts = ("graded", "ungraded", "waiting", "quarantined")
+    return ", ".join(f"{sum(counts[part].values())} {part}" for part in parts)
+
+
+def publish_derived(opened: Opened, manifest: Manifest, started: float) -> None:
+    """Derive views and metrics from the log; what fails here is made good by the next run.
+
+    Parameters
+    ----------
+    opened
+        What the run started from.
+    manifest
+        The newest run.
+    started
+        When it began, by the monotonic clock.
+    """
     publish(opened.warehouse)
     opened.hints.save(opened.files, opened.inputs.digests, opened.warehouse.runs())
     textfile = opened.settings.metrics_textfile

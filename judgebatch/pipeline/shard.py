@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from judgebatch.contracts import grading as tables
-from judgebatch.contracts.policies import AnswerRows
+from judgebatch.contracts.policies import AnswerRows, PendingAnswers
 from judgebatch.contracts.promotions import (
     OpenPromotions,
     Promotions,
@@ -25,6 +25,9 @@ from judgebatch.contracts.state import (
     ActiveEpisodes,
     KnownEpisodes,
     KnownTenants,
+    PendingEpisodes,
+    PendingTenants,
+    PendingVerdicts,
     Refusals,
     Spend,
 )
@@ -132,9 +135,13 @@ def rests(task: ShardTask) -> bool:
     if any(task.scratch.paths(table, task.shard) for table in staged):
         return False
     state = task.checkpoint.state()
-    policies = read_policy_state(task.checkpoint.folder)
+    answers = task.checkpoint.pending(PendingAnswers)
+    policies = read_policy_state(task.checkpoint.folder, answers)
+    if answers.asleep:
+        return False
     frames = (
         state.pending_episodes,
+        state.pending_tenants,
         state.waiting_verdicts,
         state.active_episodes,
         state.open_groups,
@@ -169,7 +176,8 @@ def finish_shard(finish: FinishTask) -> ShardGraded:
     tenants = known_tenants(shard)
     ended = [read_bundle(shard.folder(part) / "ended", Ended) for part in shard.slices]
     left = [read_bundle(shard.folder(part) / "to_shard", ToShard) for part in shard.slices]
-    involved = pl.concat(one.involved for one in left).unique()
+    pending = pending_tenants(shard)
+    involved = pl.concat([*(one.involved for one in left), pending.select("tenant_id")]).unique()
     decided = read_decided(shard)
     promoted = decide_promotions(
         pl.concat(one.trials for one in ended),
@@ -177,7 +185,7 @@ def finish_shard(finish: FinishTask) -> ShardGraded:
         shard.promotion,
         task.clock,
     )
-    carried = _write_checkpoint(shard, tenants, decided, promoted.sums, folder)
+    carried = _write_checkpoint(shard, tenants, pending, decided, promoted.sums, folder)
     policies = _judge_policies(task, pl.concat(one.considered for one in left), tenants, folder)
     published: dict[type[Table], pl.DataFrame] = {
         Promotions: promoted.promotions,
@@ -207,29 +215,74 @@ def finish_shard(finish: FinishTask) -> ShardGraded:
         subject: functools.reduce(operator.add, (one.flows[subject] for one in graded))
         for subject in graded[0].flows
     }
+    carried += policies.carried
+    asleep = _asleep(task.checkpoint)
     return ShardGraded(
         shard=task.shard,
-        flows={**flows, "answers": policies.flow},
+        flows={
+            subject: flow.beside(asleep[subject])
+            for subject, flow in {**flows, "answers": policies.flow}.items()
+        },
         graded=total(one.graded for one in graded),
         ungraded=total(one.ungraded for one in graded),
         quarantined=counts_by(quarantined, "reason"),
         quarantined_by_file=_by_file(quarantined),
         policies=_policy_counts(policies.night.counts),
         waits=total(one.waits for one in graded),
-        pending=total(one.pending for one in graded),
+        pending=total([*(one.pending for one in graded), _of_rows(asleep)]),
         carried=_inside(task.shard, carried),
         fit_failed=sum(one.fit_failed for one in graded),
     )
 
 
+def pending_tenants(shard: SlicedShard) -> pl.DataFrame:
+    """Return PendingTenants after the run."""
+    rows = [shard.checkpoint.read(PendingTenants)]
+    for table, time in ((PendingEpisodes, "arrived_at"), (PendingVerdicts, "judged_at")):
+        rows += [
+            mapped(path, ["tenant_id", time]).select("tenant_id", pl.col(time).alias("until"))
+            for path in shard.left.paths(table, shard.shard)
+        ]
+    return (
+        pl.concat(rows)
+        .filter(pl.col("until") > shard.clock.literal())
+        .group_by("tenant_id")
+        .agg(pl.col("until").max())
+        .sort("tenant_id")
+    )
+
+
+def _asleep(checkpoint: Checkpoint) -> dict[str, int]:
+    """Return how many rows of the checkpoint stay unseen in this run, by subject."""
+    verdicts = checkpoint.pending(PendingVerdicts)
+    return {
+        "episodes": checkpoint.pending(PendingEpisodes).asleep,
+        "verdicts": verdicts.asleep,
+        "comparisons": verdicts.asleep_comparisons,
+        "answers": checkpoint.pending(PendingAnswers).asleep,
+    }
+
+
+def _of_rows(asleep: Mapping[str, int]) -> dict[str, int]:
+    return {subject: asleep[subject] for subject in ("episodes", "verdicts")}
+
+
 def _write_checkpoint(
-    shard: SlicedShard, tenants: pl.DataFrame, decided: Decided, sums: pl.DataFrame, folder: Path
+    shard: SlicedShard,
+    tenants: pl.DataFrame,
+    pending: pl.DataFrame,
+    decided: Decided,
+    sums: pl.DataFrame,
+    folder: Path,
 ) -> list[str]:
     """Write the shard's part of the checkpoint; return what is carried over unchanged."""
     parts: dict[type[Table], Iterable[pl.DataFrame]] = {
-        table: map(mapped, shard.left.paths(table, shard.shard)) for table in TASK_TABLES
+        table: map(mapped, shard.left.paths(table, shard.shard))
+        for table in TASK_TABLES
+        if table is not PendingEpisodes
     }
     parts |= {
+        PendingTenants: [pending],
         KnownTenants: [tenants],
         Spend: [decided.spend],
         Refusals: [decided.refusals],
@@ -242,19 +295,25 @@ def _write_checkpoint(
             new, folder / table.name, shard.clock.run
         )
         carried += [f"{table.name}/{path.name}" for path in kept]
+    for table in (PendingEpisodes, PendingVerdicts):
+        rows = [mapped(path) for path in shard.left.paths(table, shard.shard)]
+        carried += shard.checkpoint.pending(table).with_new(rows, folder, shard.clock.run)
     return carried
 
 
 class _JudgedPolicies(NamedTuple):
     night: PolicyNight
     flow: Flow
+    carried: list[str]
+    """Files of pending answers to carry over unchanged."""
 
 
 def _judge_policies(
     task: ShardTask, considered: pl.DataFrame, tenants: pl.DataFrame, folder: Path
 ) -> _JudgedPolicies:
     """Judge the shard's policies and write what waits of them."""
-    before = read_policy_state(task.checkpoint.folder)
+    pending = task.checkpoint.pending(PendingAnswers)
+    before = read_policy_state(task.checkpoint.folder, pending)
     answers = task.scratch.read(AnswerRows, task.shard)
     known = task.checkpoint.read(KnownTenants)
     ids = pl.concat(frame["tenant_id"] for frame in (answers, before.held, tenants, considered))
@@ -269,8 +328,8 @@ def _judge_policies(
         task.plan,
         task.clock,
     )
-    write_policy_state(night.state, folder)
-    return _JudgedPolicies(night, policy_flow(answers, before, night))
+    carried = write_policy_state(night.state, pending, folder, task.clock.run)
+    return _JudgedPolicies(night, policy_flow(answers, before, night), carried)
 
 
 def _publish_quarantine(shard: SlicedShard, of_answers: pl.DataFrame) -> pl.DataFrame:

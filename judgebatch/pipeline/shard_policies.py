@@ -1,10 +1,12 @@
 """The policies of one shard: answers and checkpoint into results, reports and what waits."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from judgebatch.contracts.policies import (
+    AnswerRows,
     AwaitingPolicies,
     HeldAnswers,
     PolicyCounts,
@@ -12,13 +14,15 @@ from judgebatch.contracts.policies import (
     PolicyReports,
     PolicyResults,
 )
-from judgebatch.contracts.table import Table, conform, empty
+from judgebatch.contracts.table import Table, conform, empty, schema_of
 from judgebatch.grading.admission import ID
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import Lookup
 from judgebatch.grading.identity import with_fingerprints
 from judgebatch.grading.night import Flow
+from judgebatch.pipeline.pending import Pending
 from judgebatch.pipeline.policy_plan import PolicyPlan
+from judgebatch.policies.admission import as_held
 from judgebatch.policies.night import PolicyNight, PolicyState, judge_night
 from judgebatch.vocabulary import AnswerDisposition
 
@@ -30,9 +34,14 @@ STATE: dict[str, type[Table]] = {
 }
 
 
-def read_policy_state(folder: Path | None) -> PolicyState:
-    """Read what the previous run left; a table without rows has no file."""
-    return PolicyState(**{name: _read(folder, table) for name, table in STATE.items()})
+def read_policy_state(folder: Path | None, pending: Pending) -> PolicyState:
+    """Read what the previous run left, and the answers that become visible.
+
+    A table without rows has no file.
+    """
+    state = PolicyState(**{name: _read(folder, table) for name, table in STATE.items()})
+    visible = as_held(pending.open().select(schema_of(AnswerRows).names()))
+    return replace(state, held=pl.concat([state.held, visible]))
 
 
 def _read(folder: Path | None, table: type[Table]) -> pl.DataFrame:
@@ -42,13 +51,20 @@ def _read(folder: Path | None, table: type[Table]) -> pl.DataFrame:
     return conform(pl.read_ipc(path), table)
 
 
-def write_policy_state(state: PolicyState, folder: Path) -> None:
-    """Write what waits as Arrow files: answers hold distributions, which BI tables never do."""
+def write_policy_state(state: PolicyState, pending: Pending, folder: Path, run: int) -> list[str]:
+    """Write what waits as Arrow files: answers hold distributions, which BI tables never do.
+
+    Returns the files of pending answers that are to be carried over.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    is_pending = pl.col("considered_at").is_null()
+    carried = pending.with_new([state.held.filter(is_pending)], folder, run)
+    state = replace(state, held=state.held.filter(~is_pending))
     for name, table in STATE.items():
         frame: pl.DataFrame = getattr(state, name)
         if not frame.is_empty():
             conform(frame, table).write_ipc(folder / f"{table.name}.arrow", compression="zstd")
+    return carried
 
 
 def judge_policies(

@@ -20,6 +20,7 @@ from judgebatch.contracts.state import (
     KnownTenants,
     KnownVerdicts,
     PendingEpisodes,
+    PendingVerdicts,
     Refusals,
     Spend,
     WaitingVerdicts,
@@ -179,9 +180,12 @@ def consider_slice(task: SliceTask) -> None:
         .join(judged.waiting, on=PLACE, how="inner")
         .sort(WaitingVerdicts.order)
     )
+    is_pending = pl.col("considered_at").is_null()
+    pending = waiting.filter(is_pending)
     quarantined = pl.concat([arrivals.admission.quarantined, judged.quarantined])
     leaves: dict[type[Table], pl.DataFrame] = {
-        WaitingVerdicts: conform(waiting, WaitingVerdicts),
+        WaitingVerdicts: conform(waiting.filter(~is_pending), WaitingVerdicts),
+        PendingVerdicts: conform(pending, PendingVerdicts),
         KnownVerdicts: judged.considered,
         KnownTenants: arrivals.known_tenants,
         QuarantineRows: quarantined,
@@ -201,8 +205,7 @@ def consider_slice(task: SliceTask) -> None:
     involved = pl.concat(frame.select("tenant_id") for frame in frames).unique()
     write_bundle(folder / "to_shard", ToShard(involved, arrivals.considered))
     flows = flows_in(state, opened.verdicts, considered)
-    unseen = waiting["considered_at"].null_count()
-    (folder / "flows.json").write_bytes(orjson.dumps({"flows": flows, "unseen": unseen}))
+    (folder / "flows.json").write_bytes(orjson.dumps({"flows": flows, "unseen": pending.height}))
     # What has been left for the shard is not needed again.
     admission = arrivals.admission
     admission = admission._replace(
@@ -289,8 +292,7 @@ def conclude_slice(task: SliceTask) -> SliceGraded:
             shard.pieces.write(table, shard.shard, rows, part.number * PIECES_OF_A_SLICE)
     for table in TASK_TABLES:
         if table is not WaitingVerdicts:
-            rows = getattr(concluded.state, table.name)
-            _leave(shard, part, table, rows.sort(table.order) if table is PendingEpisodes else rows)
+            _leave(shard, part, table, getattr(concluded.state, table.name))
     _leave(shard, part, KnownEpisodes, concluded.known_episodes)
     write_bundle(folder / "ended", Ended(concluded.counts, concluded.trials, concluded.periods))
     return _graded(shard, part, concluded, fitted)

@@ -2,17 +2,17 @@
 
 Identities can be derived from the published tables. Rows that wait, open groups, refusals and
 sums of sequential tests stand in no table as exactly as the next run needs them, so each run
-keeps their files twice: under ``state/``, and packed in ``spare/``, one archive a shard. They are
-small: what is new and open. An archive whose files did not change is carried over by hard link,
-and never shares its bytes on disk with the checkpoint.
+keeps their files twice: under ``state/``, and packed in ``spare/``, one archive a shard, and one
+for each file of rows not yet visible, which may be large and is written once. An archive whose
+files did not change is carried over by hard link, and never shares its bytes on disk with the
+checkpoint.
 """
 
-import io
 import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from judgebatch.pipeline.checkpoint import is_identity_file
+from judgebatch.pipeline.checkpoint import is_identity_file, is_pending_file
 from judgebatch.warehouse import Manifest, Staging
 from judgebatch.warehouse.layout import SPARE, STATE
 
@@ -21,7 +21,9 @@ ENDING = ".tar"
 
 def spare_name(inside: str) -> str:
     """Return which file of a run keeps the spare copy of a checkpoint file, both in the run."""
-    return f"{SPARE}/{PurePosixPath(inside).parts[1]}{ENDING}"
+    path = PurePosixPath(inside)
+    own = f"-{path.parent.name}-{path.stem}" if is_pending_file(inside) else ""
+    return f"{SPARE}/{path.parts[1]}{own}{ENDING}"
 
 
 def spared(paths: Iterable[str]) -> dict[str, list[str]]:
@@ -46,7 +48,7 @@ def keep_spares(staging: Staging) -> None:
         else:
             target = staging.root / archive
             target.parent.mkdir(exist_ok=True)
-            target.write_bytes(packed({path: staging.root / path for path in members}))
+            pack(target, {path: staging.root / path for path in members})
 
 
 def _archives(run: Manifest | None) -> dict[str, list[str]]:
@@ -58,17 +60,15 @@ def _archives(run: Manifest | None) -> dict[str, list[str]]:
     return {archive: held for archive, held in spared(paths).items() if archive in there}
 
 
-def packed(files: Mapping[str, Path]) -> bytes:
-    """Return an archive; equal files give equal bytes."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+def pack(target: Path, files: Mapping[str, Path]) -> None:
+    """Write an archive; equal files give equal bytes."""
+    with tarfile.open(target, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, path in sorted(files.items()):
-            content = path.read_bytes()
             member = tarfile.TarInfo(name)
-            member.size = len(content)
+            member.size = path.stat().st_size
             member.mode = 0o444
-            archive.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
+            with path.open("rb") as content:
+                archive.addfile(member, content)
 
 
 def unpacked(archive: Path) -> dict[str, bytes]:

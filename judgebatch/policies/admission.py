@@ -59,7 +59,7 @@ def admit_answers(
         The run's logical time.
     """
     unconsidered = pl.concat(
-        [rows.pipe(_as_held), held.filter(pl.col("considered_at").is_null())], how="vertical"
+        [rows.pipe(as_held), held.filter(pl.col("considered_at").is_null())], how="vertical"
     )
     visible = pl.col("answered_at") <= pl.lit(as_of, TIME)
     pending = unconsidered.filter(~visible)
@@ -111,7 +111,8 @@ def quarantined_answers(
     )
 
 
-def _as_held(rows: pl.DataFrame) -> pl.DataFrame:
+def as_held(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return AnswerRows that no run has considered as HeldAnswers."""
     missing = [
         pl.lit(None, dtype).alias(name)
         for name, dtype in schema_of(HeldAnswers).items()

@@ -1,16 +1,20 @@
 """Named places at which a run can be made to die or fail, so that tests can prove recovery.
 
 ``JUDGEBATCH_FAILPOINT=commit.renamed`` kills the process with SIGKILL when it gets there;
-``commit.hash:3`` at the third time; ``pieces.write=ENOSPC`` raises that error instead.
-Without the variable a failpoint does nothing.
+``commit.hash:3`` at the third time; ``pieces.write=ENOSPC`` raises that error instead;
+``commit.rename=PAUSE`` waits there until somebody else ends the process. Without the variable a
+failpoint does nothing.
 """
 
 import errno
 import os
 import signal
+import time
 from collections import Counter
 
 VARIABLE = "JUDGEBATCH_FAILPOINT"
+PAUSE = "PAUSE"
+_LONG = 3600.0
 
 FAILPOINTS = (
     "lock.taken",
@@ -68,6 +72,8 @@ def failpoint(name: str) -> None:
     _hits[name] += 1
     if _hits[name] < int(nth or 1):
         return
+    if error == PAUSE:
+        time.sleep(_LONG)
     if error:
         number = getattr(errno, error)
         raise OSError(number, os.strerror(number), name)

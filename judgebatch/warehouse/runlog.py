@@ -54,9 +54,10 @@ def _damaged(what: str) -> WarehouseDamagedError:
 class RunLog(Sequence[Manifest]):
     """The committed runs in order, as of the moment the log was read; ``log[0]`` is run 1."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, numbers: Sequence[int] | None = None) -> None:
         self._layout = layout
-        numbers = committed_numbers(layout)
+        if numbers is None:
+            numbers = committed_numbers(layout)
         for expected, number in enumerate(numbers, start=1):
             if number != expected:
                 raise _damaged(
@@ -67,6 +68,12 @@ class RunLog(Sequence[Manifest]):
 
     def __len__(self) -> int:
         return self._length
+
+    def extended(self, manifest: Manifest) -> "RunLog":
+        """Return the log with the run that was just committed on top; reads nothing."""
+        log = RunLog(self._layout, range(1, manifest.number + 1))
+        log._read[manifest.number] = manifest
+        return log
 
     @overload
     def __getitem__(self, index: int) -> Manifest: ...

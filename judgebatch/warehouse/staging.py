@@ -67,11 +67,19 @@ class Staging:
     """One run in the making; leave the ``with`` block without commit and it is gone."""
 
     def __init__(
-        self, storage: Storage, writer: FileLock, log: RunLog, kind: RunKind, as_of: datetime
+        self,
+        storage: Storage,
+        writer: FileLock,
+        log: RunLog,
+        kind: RunKind,
+        as_of: datetime,
+        *,
+        releases: bool = True,
     ) -> None:
         self._storage = storage
         self._layout = layout = storage.layout
         self._writer = writer
+        self._releases = releases
         self.kind = kind
         self.as_of = as_of
         self.parent = log.last
@@ -112,7 +120,8 @@ class Staging:
         overtaken = error is not None and not self._committed and self._overtaken()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.release()
-        self._writer.release()
+        if self._releases:
+            self._writer.release()
         if overtaken and not isinstance(error, WarehouseConflictError):
             raise self._conflict() from error
         if isinstance(error, OSError) and is_about_writing(error):

@@ -3,8 +3,8 @@
 import hashlib
 import os
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +59,45 @@ class Warehouse:
         """Return the shard (Int64) of each tenant."""
         return shard_of(tenant_ids, self.n_shards)
 
-    def begin(self, kind: RunKind, as_of: datetime, seen: RunLog | None = None) -> Staging:
+    @contextmanager
+    def held(self) -> Iterator[FileLock]:
+        """Hold the warehouse for several runs in a row: nobody else writes between them.
+
+        Raises
+        ------
+        WarehouseConflictError
+            Another process is writing this warehouse.
+        WarehouseWriteError
+            There is no room or no permission.
+        """
+        with writing("the warehouse", self.path):
+            writer = self._taken()
+        with writer:
+            yield writer
+
+    def _taken(self) -> FileLock:
+        """Take the warehouse's lock and say who holds it."""
+        writer = FileLock.take_patiently(self.layout.lock)
+        if writer is None:
+            raise WarehouseConflictError(
+                f"{self.name} is being written by {_holder(self.layout)}. Nothing was done; wait "
+                "for it to end, then run again."
+            )
+        try:
+            writer.write(_introduction())
+            failpoint("lock.taken")
+        except BaseException:
+            writer.release()
+            raise
+        return writer
+
+    def begin(
+        self,
+        kind: RunKind,
+        as_of: datetime,
+        seen: RunLog | None = None,
+        held: FileLock | None = None,
+    ) -> Staging:
         """Start a run: lock the warehouse, sweep what dead runs left, make a staging folder.
 
         Publish inside the ``with`` block, after the commit: then nobody who sees the lock free
@@ -71,6 +109,8 @@ class Warehouse:
             What the run does, and its logical time.
         seen
             The log that the caller decided by: the run is refused if it grew since.
+        held
+            The lock, where the caller holds it for several runs.
 
         Raises
         ------
@@ -81,19 +121,20 @@ class Warehouse:
         """
         layout = self.layout
         with writing("the warehouse", self.path):
-            writer = FileLock.take_patiently(layout.lock)
-            if writer is None:
-                raise WarehouseConflictError(
-                    f"{self.name} is being written by {_holder(layout)}. Nothing was done; wait "
-                    "for it to end, then run again."
-                )
+            writer = held or self._taken()
             try:
-                writer.write(_introduction())
-                failpoint("lock.taken")
                 sweep_dead(layout)
-                staging = Staging(self.storage, writer, self._unless_grown(seen), kind, as_of)
+                staging = Staging(
+                    self.storage,
+                    writer,
+                    self._unless_grown(seen),
+                    kind,
+                    as_of,
+                    releases=held is None,
+                )
             except BaseException:
-                writer.release()
+                if held is None:
+                    writer.release()
                 raise
             self._announce(staging)
             return staging
@@ -107,7 +148,9 @@ class Warehouse:
 
     def _unless_grown(self, seen: RunLog | None) -> RunLog:
         log = self.runs()
-        if seen is not None and seen.newest != log.newest:
+        if seen is not None and seen.newest == log.newest:
+            return seen  # it has read what it was asked for
+        if seen is not None:
             raise WarehouseConflictError(
                 f"run {log.newest} of {self.name} was committed by somebody else while this run "
                 "was being prepared. Nothing was done; run again to build on it."
@@ -199,6 +242,12 @@ class Warehouse:
                     "`judgebatch verify` lists all damage."
                 )
         return paths
+
+    def state_folder(self, run: Manifest, inside: str) -> Path:
+        """Return where a folder of a run's checkpoint is on this machine, with its files."""
+        folder = f"{STATE}/{inside}"
+        self.storage.fetch(run, [one for one in run.files if one.path.startswith(f"{folder}/")])
+        return self.layout.run(run.number) / folder
 
     def scan(self, log: Sequence[Manifest], table: type[Table]) -> pl.LazyFrame:
         """Return the rows of a table over some runs; reads what the query on it needs."""

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from judgebatch.errors import WarehouseConflictError, WarehouseDamagedError
-from judgebatch.pipeline.checkpoint import check_files, is_identity_file
+from judgebatch.pipeline.checkpoint import check_files, is_identity_file, is_pending_file
 from judgebatch.pipeline.rebuilding import rebuild_state
 from judgebatch.pipeline.reinterpreting import reinterpret
 from judgebatch.warehouse import Warehouse, open_warehouse, verify
@@ -144,7 +144,7 @@ def state_files(nights: Nights) -> list[Path]:
 
 def test_the_story_has_every_kind_of_state(sound: Nights) -> None:
     names = {
-        path.parent.name if is_identity_file(str(path)) else path.stem
+        path.parent.name if is_identity_file(str(path)) or is_pending_file(str(path)) else path.stem
         for path in state_files(sound)
     }
     assert names >= {

@@ -15,7 +15,6 @@ from judgebatch.contracts.accounting import Accounting, Restatements
 from judgebatch.contracts.interpretations import Interpretations
 from judgebatch.contracts.promotions import Promotions
 from judgebatch.errors import InputError, WarehouseConflictError
-from judgebatch.pipeline.mapping import in_processes
 from judgebatch.synthesis import synthesize
 from judgebatch.warehouse import init, open_warehouse
 from judgebatch.warehouse.verify import verify
@@ -276,7 +275,7 @@ def test_shards_do_not_change_any_row(corpus, tmp_path):
             (nights.folder / name).symlink_to(corpus.settings.parent / name)
         nights.settings.write_text(corpus.settings.read_text())
         for moment in corpus.as_of:
-            nights.run(moment, mapper=in_processes(1))
+            nights.run(moment)
         return {
             table.name: nights.table(table).sort(*table.order, "run").rows()
             for table in (g.Graded, g.Ungraded, g.Strengths, g.Groups, g.Comparisons, g.Ledger)

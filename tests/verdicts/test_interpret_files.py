@@ -50,7 +50,8 @@ def test_the_tables_do_not_depend_on_parts_batches_or_processes(
     monkeypatch.setattr(verdict_files, "PART_BYTES", 100_000)
     monkeypatch.setattr(verdict_files, "BATCH_ROWS", 7)
     interpret_files([source], tmp_path / "many")
-    interpret_files([source], tmp_path / "processes", mapper=in_processes(2))
+    with in_processes(2) as mapper:
+        interpret_files([source], tmp_path / "processes", mapper=mapper)
     expected = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
     for other in ("many", "processes"):
         assert {p.name: p.read_bytes() for p in (tmp_path / other).iterdir()} == expected

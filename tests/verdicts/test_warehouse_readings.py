@@ -114,7 +114,8 @@ def test_a_night_restates_what_was_recorded(nights: Nights) -> None:
 
 def test_reading_again_makes_a_newer_version_beside_the_old_one(nights: Nights) -> None:
     before = nights.published_bytes()
-    report = reinterpret(warehouse(nights), at(40), in_processes(2))
+    with in_processes(2) as mapper:
+        report = reinterpret(warehouse(nights), at(40), mapper)
     assert report == (3, 2, 9, 0)
     assert {name: nights.published_bytes()[name] for name in before} == before
     versions = (
