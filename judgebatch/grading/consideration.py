@@ -19,7 +19,7 @@ from judgebatch.grading.admission import (
     quarantine,
     with_reason,
 )
-from judgebatch.grading.clock import Clock
+from judgebatch.grading.clock import TIME, Clock
 from judgebatch.grading.identity import text_hashes, with_fingerprints
 from judgebatch.grading.pairs import REFERENCE
 from judgebatch.grading.state import ShardState
@@ -31,6 +31,16 @@ WAITING = [*PLACE, "considered_at", "unknown_episode_window_us"]
 
 Lookup = Callable[[pl.DataFrame], pl.DataFrame]
 """Takes ``id_high, id_low`` and gives the known rows among them."""
+
+
+CONSIDERED_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "tenant_id": pl.String,
+    "task_id": pl.String,
+    "episode_id": pl.String,
+    "arrived_at": TIME,
+    "effective_arrival": TIME,
+}
+"""Of episodes that a run considered first."""
 
 
 class Arrivals(NamedTuple):
@@ -157,7 +167,7 @@ def consider_episodes(
     )
     return Arrivals(
         admission,
-        new.select("tenant_id", "task_id", "episode_id", "arrived_at", "effective_arrival"),
+        new.select(CONSIDERED_SCHEMA.keys()),
         registered.novel,
         formed,
         assigned.counters,

@@ -26,12 +26,17 @@ def write_bundle(folder: Path, bundle: NamedTuple) -> None:
             write_bundle(folder / name, value)
 
 
+def read_frame(folder: Path, name: str) -> pl.DataFrame:
+    """Return one frame of what :func:`write_bundle` wrote."""
+    return pl.read_ipc(folder / f"{name}.arrow")
+
+
 def read_bundle(folder: Path, kind: type[Bundle]) -> Bundle:
     """Return what :func:`write_bundle` wrote."""
     fields: dict[str, Any] = {}
     for name, hint in get_type_hints(kind).items():
         if hint is pl.DataFrame:
-            fields[name] = pl.read_ipc(folder / f"{name}.arrow")
+            fields[name] = read_frame(folder, name)
         elif hint is int:
             fields[name] = int((folder / name).read_text())
         else:

@@ -33,10 +33,11 @@ from judgebatch.contracts.state import (
 )
 from judgebatch.contracts.table import Table
 from judgebatch.grading.clock import Clock
+from judgebatch.grading.consideration import CONSIDERED_SCHEMA
 from judgebatch.grading.night import Flow
 from judgebatch.grading.promotions import Promotion, decide_promotions, open_promotions
 from judgebatch.grading.publication import budgets, grading_counts, quarantine
-from judgebatch.pipeline.bundles import read_bundle
+from judgebatch.pipeline.bundles import read_bundle, read_frame
 from judgebatch.pipeline.checkpoint import (
     IDENTITY_TABLES,
     TASK_TABLES,
@@ -60,7 +61,6 @@ from judgebatch.pipeline.slice_grading import (
     Ended,
     SlicedShard,
     SliceGraded,
-    ToShard,
     counts_by,
     grade_slices,
     known_tenants,
@@ -175,9 +175,13 @@ def finish_shard(finish: FinishTask) -> ShardGraded:
     folder = task.state_dir / shard_folder(task.shard)
     tenants = known_tenants(shard)
     ended = [read_bundle(shard.folder(part) / "ended", Ended) for part in shard.slices]
-    left = [read_bundle(shard.folder(part) / "to_shard", ToShard) for part in shard.slices]
     pending = pending_tenants(shard)
-    involved = pl.concat([*(one.involved for one in left), pending.select("tenant_id")]).unique()
+    involved = pl.concat(
+        [
+            *(read_frame(shard.folder(part) / "to_shard", "involved") for part in shard.slices),
+            pending.select("tenant_id"),
+        ]
+    ).unique()
     decided = read_decided(shard)
     promoted = decide_promotions(
         pl.concat(one.trials for one in ended),
@@ -186,7 +190,7 @@ def finish_shard(finish: FinishTask) -> ShardGraded:
         task.clock,
     )
     carried = _write_checkpoint(shard, tenants, pending, decided, promoted.sums, folder)
-    policies = _judge_policies(task, pl.concat(one.considered for one in left), tenants, folder)
+    policies = _judge_policies(task, shard, tenants, folder)
     published: dict[type[Table], pl.DataFrame] = {
         Promotions: promoted.promotions,
         PromotionSteps: promoted.steps,
@@ -309,13 +313,21 @@ class _JudgedPolicies(NamedTuple):
 
 
 def _judge_policies(
-    task: ShardTask, considered: pl.DataFrame, tenants: pl.DataFrame, folder: Path
+    task: ShardTask, shard: SlicedShard, tenants: pl.DataFrame, folder: Path
 ) -> _JudgedPolicies:
     """Judge the shard's policies and write what waits of them."""
     pending = task.checkpoint.pending(PendingAnswers)
     before = read_policy_state(task.checkpoint.folder, pending)
     answers = task.scratch.read(AnswerRows, task.shard)
     known = task.checkpoint.read(KnownTenants)
+    # Where there is nothing to judge, a large backfill's episodes need not be read.
+    judged = shard.slices if task.plan.policies or answers.height or before.held.height else ()
+    considered = pl.concat(
+        [
+            pl.DataFrame(schema=CONSIDERED_SCHEMA),
+            *(read_frame(shard.folder(part) / "to_shard", "considered") for part in judged),
+        ]
+    )
     ids = pl.concat(frame["tenant_id"] for frame in (answers, before.held, tenants, considered))
     night = judge_policies(
         answers,

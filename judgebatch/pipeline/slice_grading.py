@@ -34,7 +34,7 @@ from judgebatch.grading.night import Concluded, Considered, Flow, consider, fini
 from judgebatch.grading.promotions import Promotion
 from judgebatch.grading.scores import NONE_FAILED, Fitted
 from judgebatch.grading.settlement import Due, fit_admitted
-from judgebatch.pipeline.bundles import read_bundle, write_bundle
+from judgebatch.pipeline.bundles import read_bundle, read_frame, write_bundle
 from judgebatch.pipeline.checkpoint import TASK_TABLES, Checkpoint
 from judgebatch.pipeline.elsewhere import Elsewhere, crossing
 from judgebatch.pipeline.mapping import Mapper, in_process
@@ -351,7 +351,7 @@ def _leave(shard: SlicedShard, part: Slice, table: type[Table], rows: pl.DataFra
 
 def _due_units(shard: SlicedShard, part: Slice) -> pl.DataFrame:
     folder = shard.folder(part)
-    units = pl.read_ipc(folder / "considered" / "due" / "units.arrow")
+    units = read_frame(folder / "considered" / "due", "units")
     failed = read_bundle(folder / "failed", _Failed).units
     return units.join(failed, on="unit", how="anti", maintain_order="left")
 
