@@ -37,8 +37,8 @@ class InputFile:
     size
         Bytes.
     stamp
-        When the file system says that it was written, in nanoseconds, or the tag that the object
-        store gives its content; a hint, never an identity.
+        What the file system says of its last change and which file it is, or the tag that the
+        object store gives its content; a hint, never an identity.
     """
 
     path: str
@@ -77,6 +77,19 @@ class InputFile:
         else:
             bucket = Bucket(self.location.parent)
             yield from bucket.chunks(self.location.name, self.stamp or None)
+
+    def check_unchanged(self) -> None:
+        """Check that a file is still the one that was listed; an object is checked as it is read.
+
+        Raises
+        ------
+        OSError
+            It is gone, or with the number ``CHANGED`` another one or written to.
+        """
+        if isinstance(self.location, Path):
+            found = self.location.stat()
+            if (found.st_size, _stamp(found)) != (self.size, self.stamp):
+                raise OSError(CHANGED, "it changed while it was read", str(self.location))
 
     @cached_property
     def sha256(self) -> str:
@@ -179,7 +192,12 @@ def _file(folder: Path, location: Path, spec: InputSpec) -> InputFile:
         raise _unreadable(location, error) from None
     if not stat.S_ISREG(found.st_mode):
         raise _not_a_file(location, "a pipe, socket or device", spec)
-    return InputFile(name, location, found.st_size, str(found.st_mtime_ns))
+    return InputFile(name, location, found.st_size, _stamp(found))
+
+
+def _stamp(found: os.stat_result) -> str:
+    """Return what differs after any write: a time of change can be set back, one of state not."""
+    return f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 
 def _inside(folder: Path, location: Path, spec: InputSpec) -> None:
@@ -210,7 +228,7 @@ def _not_a_file(location: Path, found: str, spec: InputSpec) -> InputError:
 
 def read_error(file: InputFile, error: OSError) -> InputError:
     """Return the named error for a file that cannot be read to its end."""
-    if error.errno == CHANGED and not isinstance(file.location, Path):
+    if error.errno == CHANGED:
         return changed(file)
     return _unreadable(file.location, error)
 

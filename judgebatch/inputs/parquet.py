@@ -3,19 +3,32 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from judgebatch.errors import InputError
 from judgebatch.inputs.arrow import ParquetFile, RecordBatch, Schema, pa, pq, pt
+from judgebatch.inputs.bounds import (
+    MOST_FOOTER_BYTES,
+    TooLargeError,
+    check_footer,
+    portions,
+)
 from judgebatch.inputs.files import InputFile, read_error
 from judgebatch.inputs.spec import InputSpec
 
 _MAGIC = b"PAR1"
 _MOST_ROWS = 100_000
-_FEWEST_ROWS = 1_000
 _BATCH_BYTES = 64 << 20
 _SPAN_BYTES = 128 << 20
 _SPAN_ROWS = 500_000
+_PUNCTUATION = len('"":null,')
+_READ_BYTES = 1 << 20
+_REMOTE_READ_BYTES = 8 << 20
+_MOST_UNPACKED = 2 << 30
+_MOST_TIMES = 1_000
+_SMALL_ROW = 1 << 10
 _FAILURES = (pa.ArrowException, OSError, ValueError, MemoryError, RecursionError, OverflowError)
 
 
@@ -52,13 +65,19 @@ def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[ParquetFile]:
     where = place(file, spec)
     _check_ends(file, where)
     try:
-        # Page checksums, where a writer left them, tell damage from data.
-        source = file.location if isinstance(file.location, Path) else file.open()
+        # Page checksums, where a writer left them, tell damage from data. Without buffers a
+        # column's part of a row group is read whole.
+        here = isinstance(file.location, Path)
         parquet = pq.ParquetFile(
-            source, page_checksum_verification=True, arrow_extensions_enabled=False
+            file.location if here else file.open(),
+            page_checksum_verification=True,
+            arrow_extensions_enabled=False,
+            pre_buffer=not here,
+            buffer_size=_READ_BYTES if here else 0,
         )
+        check_footer(parquet, file.size)
         _decode_names(parquet.schema_arrow)
-    except _FAILURES as error:
+    except (TooLargeError, *_FAILURES) as error:
         raise _failed(file, where, error) from None
     with parquet:
         yield parquet
@@ -91,19 +110,68 @@ def batches(
     Raises
     ------
     InputError
-        A page is damaged, or text is not UTF-8.
+        A page is damaged, text is not UTF-8, the file would take too much memory, or it changed.
     """
-    meta = parquet.metadata
-    size = sum(meta.row_group(index).total_byte_size for index in range(meta.num_row_groups))
-    per_row = max(1, size // max(1, meta.num_rows))
-    rows = min(_MOST_ROWS, max(_FEWEST_ROWS, _BATCH_BYTES // per_row))
+    # Every row of JSON repeats the names.
+    names = sum(len(name) + _PUNCTUATION for name in parquet.schema_arrow.names)
+    most = max(1, min(_MOST_ROWS, _BATCH_BYTES // max(1, names)))
+    gathered: list[RecordBatch] = []
+    rows = unpacked = 0
     try:
-        groups = None if span.groups is None else list(span.groups)
-        for batch in parquet.iter_batches(batch_size=rows, row_groups=groups):
-            batch.validate(full=True)
-            yield batch
-    except _FAILURES as error:
+        for batch in _pieces(parquet, file, span, most):
+            if gathered and (rows + len(batch) > most or unpacked + batch.nbytes > _BATCH_BYTES):
+                yield from _joined(gathered)
+                gathered, rows, unpacked = [], 0, 0
+            gathered.append(batch)
+            rows += len(batch)
+            unpacked += batch.nbytes
+        yield from _joined(gathered)
+        file.check_unchanged()
+    except (TooLargeError, *_FAILURES) as error:
         raise _failed(file, place(file, spec), error) from None
+
+
+def _pieces(parquet: ParquetFile, file: InputFile, span: Span, most: int) -> Iterator[RecordBatch]:
+    """Yield small batches of a span, of which none is larger than the bounds allow."""
+    meta = parquet.metadata
+    within = range(meta.num_row_groups) if span.groups is None else span.groups
+    whole = span.groups is None
+    told = meta.num_rows if whole else sum(meta.row_group(one).num_rows for one in within)
+    total = unpacked = 0
+    with file.open() as raw:
+        # In an object store every read is a request.
+        handle = raw if isinstance(file.location, Path) else _in_large_reads(raw)
+        for groups, rows in portions(parquet, handle, file.size, within):
+            for batch in parquet.iter_batches(batch_size=min(most, rows), row_groups=groups):
+                batch.validate(full=True)
+                total += len(batch)
+                unpacked += batch.nbytes
+                if unpacked > max(_MOST_UNPACKED, _MOST_TIMES * file.size, _SMALL_ROW * total):
+                    raise TooLargeError(
+                        f"unpacks to more than {_MOST_TIMES:,} times its size, and at most "
+                        f"{_MOST_UNPACKED >> 30} GiB of such a file are"
+                    )
+                size = max(1, len(batch) * _BATCH_BYTES // max(1, batch.nbytes))
+                yield from (batch.slice(at, size) for at in range(0, len(batch), size))
+    if total != told:
+        raise ValueError(f"its footer counts {told:,} rows, it has {total:,}")
+
+
+def _in_large_reads(raw: BinaryIO) -> BinaryIO:
+    return BufferedReader(cast("RawIOBase", raw), _REMOTE_READ_BYTES)
+
+
+def _joined(gathered: list[RecordBatch]) -> Iterator[RecordBatch]:
+    """Yield batches as one, where their type can be joined."""
+    if len(gathered) < 2:
+        yield from gathered
+        return
+    try:
+        whole = pa.concat_batches(gathered)
+    except pa.ArrowNotImplementedError:
+        yield from gathered
+    else:
+        yield whole
 
 
 def _check_ends(file: InputFile, where: str) -> None:
@@ -111,8 +179,8 @@ def _check_ends(file: InputFile, where: str) -> None:
         with file.open() as handle:
             head = handle.read(4)
             size = handle.seek(0, 2)
-            handle.seek(max(0, size - 4))
-            tail = handle.read(4)
+            handle.seek(max(0, size - 8))
+            tail = handle.read(8)
     except OSError as error:
         raise read_error(file, error) from None
     if size == 0:
@@ -124,10 +192,21 @@ def _check_ends(file: InputFile, where: str) -> None:
             f"{where} should be Parquet and is not: it starts with {head!r} instead of {_MAGIC!r}. "
             "Write it as Parquet, or move it out of the input's folder."
         )
-    if tail != _MAGIC or size < 12:
+    if tail[-4:] != _MAGIC or size < 12:
         raise InputError(
             f"{where} is truncated: a Parquet file ends with {_MAGIC!r} and this one, of {size} "
             "bytes, does not. Copy or write it again."
+        )
+    footer = int.from_bytes(tail[:4], "little")
+    if footer > size - 12:
+        raise InputError(
+            f"{where} is damaged Parquet: it should end with a footer of {footer:,} bytes and has "
+            f"{size:,} in all. Copy or write it again."
+        )
+    if footer > MOST_FOOTER_BYTES:
+        raise _too_large(
+            where,
+            f"has a footer of {footer >> 20:,} MiB, and at most {MOST_FOOTER_BYTES >> 20} MiB are",
         )
 
 
@@ -137,8 +216,21 @@ def _decode_names(schema: Schema) -> None:
         _ = (field.name, field.type.tz if pt.is_timestamp(field.type) else None)
 
 
+def _too_large(where: str, what: str) -> InputError:
+    return InputError(
+        f"{where} {what} read. Write it as several files or smaller row groups, or leave out what "
+        "no one needs."
+    )
+
+
 def _failed(file: InputFile, where: str, error: BaseException) -> InputError:
-    """Return what a failure while reading means: the file changed, or it is damaged."""
+    """Return what a failure while reading means: the file changed, is too large, or damaged."""
+    try:
+        file.check_unchanged()
+    except OSError as found:
+        return read_error(file, found)
+    if isinstance(error, TooLargeError):
+        return _too_large(where, str(error))
     if isinstance(error, OSError) and error.errno is not None:
         return read_error(file, error)
     first = str(error).strip().splitlines()

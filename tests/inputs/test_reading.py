@@ -322,7 +322,6 @@ def test_row_numbers_count_over_row_groups_and_batches(tmp_path, monkeypatch):
 
 def test_wide_rows_come_in_small_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_module, "_BATCH_BYTES", 1 << 20)
-    monkeypatch.setattr(parquet_module, "_FEWEST_ROWS", 1)
     texts = [f"{index}" + "x" * 100_000 for index in range(40)]
     pq.write_table(
         verdicts(40, verdict=texts), tmp_path / "a.parquet", use_dictionary=False, compression=None

@@ -1,0 +1,154 @@
+"""The headers of Parquet pages: what a page says of itself before anything of it is unpacked.
+
+Arrow reads them too, and shows them to nobody; they are written in Thrift's compact protocol.
+"""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+DATA, DICTIONARY, DATA_V2 = 0, 2, 3
+PLAIN, PLAIN_DICTIONARY, DELTA_BYTE_ARRAY, RLE_DICTIONARY = 0, 2, 7, 8
+"""Types of pages and encodings of values, as the format numbers them."""
+
+_FIRST_READ = 1 << 10
+_LARGEST = 16 << 20
+"""Bytes of a header; Arrow's own limit."""
+_DEEPEST = 8
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
+_INTEGERS = (4, 5, 6)
+
+
+class Page(NamedTuple):
+    """A page: where its bytes start, how many they are packed and unpacked, and its values.
+
+    ``values`` counts nulls and the elements of lists. It is 0 for pages without values.
+    """
+
+    kind: int
+    start: int
+    packed: int
+    unpacked: int
+    values: int
+    encoding: int
+
+
+def pages(handle: BinaryIO, start: int, end: int, values: int) -> Iterator[Page]:
+    """Yield the pages of a column chunk until they have its ``values``, as Arrow reads them.
+
+    Raises
+    ------
+    ValueError
+        There is no page header where one should be, or a page leaves the chunk.
+    OSError
+        The file cannot be read.
+    """
+    seen = 0
+    while seen < values and start < end:
+        fields, length = _header(handle, start, end)
+        page = _page(fields, start + length)
+        if min(page.packed, page.unpacked, page.values) < 0 or page.start + page.packed > end:
+            raise ValueError(f"the page at byte {start} leaves its column")
+        if page.kind in (DATA, DATA_V2):
+            seen += page.values
+        yield page
+        start = page.start + page.packed
+
+
+def _page(fields: dict[int, Any], start: int) -> Page:
+    kind, unpacked, packed = (_integer(fields, number) for number in (1, 2, 3))
+    own = fields.get({DATA: 5, DICTIONARY: 7, DATA_V2: 8}.get(kind, -1))
+    if not isinstance(own, dict):
+        return Page(kind, start, packed, unpacked, 0, PLAIN)
+    encoding = _integer(own, 4 if kind == DATA_V2 else 2)
+    return Page(kind, start, packed, unpacked, _integer(own, 1), encoding)
+
+
+def _integer(fields: dict[int, Any], number: int) -> int:
+    value = fields.get(number)
+    if not isinstance(value, int):
+        raise ValueError(f"a page header lacks its field {number}")  # noqa: TRY004
+    return value
+
+
+def _header(handle: BinaryIO, start: int, end: int) -> tuple[dict[int, Any], int]:
+    wanted = _FIRST_READ
+    while True:
+        handle.seek(start)
+        data = handle.read(min(wanted, end - start))
+        try:
+            return _struct(data, 0, 0)
+        except IndexError:
+            if wanted >= min(_LARGEST, end - start):
+                raise ValueError(f"the page header at byte {start} has no end") from None
+            wanted *= 4
+
+
+def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
+    if depth > _DEEPEST:
+        raise ValueError("a page header is nested too deeply")
+    fields: dict[int, Any] = {}
+    number = 0
+    while head := data[at]:
+        at += 1
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, at = _zigzag(data, at)
+        fields[number], at = _value(data, at, head & 15, depth)
+    return fields, at + 1
+
+
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:  # noqa: PLR0911
+    if kind in _INTEGERS:
+        return _zigzag(data, at)
+    if kind == _STRUCT:
+        return _struct(data, at, depth + 1)
+    if kind in (_TRUE, _FALSE):
+        return kind == _TRUE, at
+    if kind == _BYTE:
+        return data[at], at + 1
+    if kind == _DOUBLE:
+        return None, at + 8
+    if kind == _BINARY:
+        length, at = _varint(data, at)
+        return None, at + length
+    if kind in (_LIST, _SET):
+        head = data[at]
+        count, at = _varint(data, at + 1) if head >> 4 == 15 else (head >> 4, at + 1)
+        return None, _items(data, at, count, (head & 15,), depth)
+    if kind == _MAP:
+        count, at = _varint(data, at)
+        if not count:
+            return None, at
+        return None, _items(data, at + 1, count, (data[at] >> 4, data[at] & 15), depth)
+    raise ValueError(f"a page header has a field of the unknown type {kind}")
+
+
+def _items(data: bytes, at: int, count: int, kinds: tuple[int, ...], depth: int) -> int:
+    for _ in range(count):
+        for kind in kinds:
+            # In a list a truth value takes a byte of its own.
+            if kind in (_TRUE, _FALSE):
+                at += 1
+            else:
+                _, at = _value(data, at, kind, depth + 1)
+        if at > len(data):
+            raise IndexError
+    return at
+
+
+def _zigzag(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _varint(data, at)
+    return (value >> 1) ^ -(value & 1), at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+    raise ValueError("a page header holds a number without an end")
