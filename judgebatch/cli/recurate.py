@@ -4,6 +4,7 @@ import getpass
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from judgebatch.cli import console
@@ -77,7 +78,12 @@ def _tell(done: Recuration, *, applied: bool) -> None:
         )
         return
     shown = done.records.select(
-        "tenant_id", "verdict_id", "path", "judge", "from_status", "to_status"
+        "tenant_id",
+        "verdict_id",
+        "path",
+        pl.col("judge").fill_null("(aggregate)"),
+        "from_status",
+        "to_status",
     )
     console.say_table("", shown.columns, shown.head(_SHOWN).rows())
     if done.judgments > _SHOWN:

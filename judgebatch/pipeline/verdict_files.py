@@ -27,6 +27,10 @@ ID = "verdict_id"
 _UNREADABLE = QuarantineReason.UNREADABLE_VERDICT.value
 _FIRST_KEY = r'^\s*\{\s*"([^"\\]*)"'
 _MAGIC = b"PAR1"
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "Zstandard", b"PK\x03\x04": "zip"}
+"""How files begin that hold no lines before they are unpacked."""
+_MARK = b"\xef\xbb\xbf"
+"""A byte order mark: at the beginning of a file it is no part of the text."""
 
 SCHEMA = {
     "source_row": pl.Int64,
@@ -85,6 +89,12 @@ def parts(path: Path, column: str) -> list[Part]:
             magic = file.read(len(_MAGIC))
         if magic == _MAGIC:
             return _parquet_parts(path, column)
+        for begins, packer in _COMPRESSED.items():
+            if magic.startswith(begins):
+                raise InputError(
+                    f"{path} is compressed ({packer}). Unpack it first: Parquet and lines of JSON "
+                    "are read as they are."
+                )
         if _is_document(path):
             return [Part(path, Form.DOCUMENT, column, 0, path.stat().st_size, 0)]
         return list(_line_parts(path, column))
@@ -130,8 +140,19 @@ def _is_document(path: Path) -> bool:
     """Return whether a file is one JSON document over several lines."""
     with path.open("rb") as file:
         for line in file:
-            if line.strip():
-                return not _is_json(line) and _is_json(path.read_bytes())
+            begun = line.removeprefix(_MARK)
+            if begun.strip():
+                # A broken line is no reason to read all of a large file at once.
+                return _is_open(begun) and _is_json(path.read_bytes().removeprefix(_MARK))
+    return False
+
+
+def _is_open(text: bytes) -> bool:
+    """Return whether a text is JSON as far as it goes, and goes on."""
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return error.pos == len(error.doc)
     return False
 
 
@@ -205,7 +226,7 @@ def _flag(rows: pl.DataFrame, name: str | None) -> pl.Expr:
 
 
 def _document(part: Part) -> pl.DataFrame:
-    text = part.path.read_text(encoding="utf-8", errors="replace")
+    text = part.path.read_bytes().removeprefix(_MARK).decode(errors="replace")
     return _frame((part.first_row, one) for one in held(text))
 
 
@@ -213,6 +234,8 @@ def _lines(part: Part) -> pl.DataFrame:
     with part.path.open("rb") as file:
         file.seek(part.begin)
         content = file.read(part.end - part.begin)
+    if part.begin == 0:
+        content = content.removeprefix(_MARK)
     lines = content.split(b"\n")
     try:
         texts = pl.Series("verdict", content.decode().split("\n"), dtype=pl.String)

@@ -217,8 +217,7 @@ def _read_checks(held: tuple[Judgments, ...], at: Where, order: Index, defects: 
     name = read_all(j.checks.name for j in held).values
     passed = read_all(j.checks.passed for j in held).values
     message = read_all(j.checks.message for j in held)
-    named = members.where(~name.str.contains(_BLANK))
-    good = named & ~members.nulls(passed)
+    good = _not_blank(name) & ~members.nulls(passed)
 
     def add(rule: Rule, place: Place, mask: Mask, suffix: pl.Series | None = None) -> None:
         hits = np.flatnonzero(mask)
@@ -239,6 +238,18 @@ def _read_checks(held: tuple[Judgments, ...], at: Where, order: Index, defects: 
     add(_MESSAGE_ABSENT, Place.CHECK, good & message.absent)
     add(_MESSAGE_UNPARSEABLE, Place.CHECK, good & message.wrong)
     return Checks(judgment, index, good, name, passed, message.values.fill_null(""))
+
+
+def _not_blank(texts: pl.Series) -> Mask:
+    """Return which texts are there and not blank."""
+    # Most texts begin with a printable character of ASCII, which is quick to see.
+    good = members.where((texts >= "!") & (texts < "\x7f"))
+    if good.all():
+        return good
+    others = np.flatnonzero(~good)
+    good = good.copy()
+    good[others] = members.where(~texts.gather(others).str.contains(_BLANK))
+    return good
 
 
 def _vacuous(held: tuple[Judgments, ...], code: Index) -> Index:

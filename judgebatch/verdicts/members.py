@@ -6,6 +6,7 @@ and knows where it has another type.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -151,20 +152,26 @@ class Pool:
     def read(self, columns: Sequence[Members]) -> Column:
         """Return columns of this pool, one after the other."""
         self.seal()
-        slices, wrong, size = [], [], 0
-        for column in columns:
-            for part, offset, length in column.spans:
-                if part == _NOWHERE:
-                    slices.append(self._nothing.new_from_index(0, length))
-                    size += length
-                    continue
+        slices: list[pl.Series] = []
+        wrong: list[int] = []
+        size = nowhere = 0
+        for part, offset, length in chain.from_iterable(column.spans for column in columns):
+            if part == _NOWHERE:
+                nowhere += length
+            else:
+                if nowhere:
+                    slices.append(self._nothing.new_from_index(0, nowhere))
+                    nowhere = 0
                 slices.append(self.parts[part].slice(offset, length))
-                wrong += [size + at - offset for at in self._wrong_in(part, offset, length)]
-                size += length
+                if self.wrong[part]:
+                    wrong += [size + at - offset for at in self._wrong_in(part, offset, length)]
+            size += length
+        if nowhere or not slices:
+            slices.append(self._nothing.new_from_index(0, nowhere))
         mask = np.zeros(size, dtype=np.bool_)
         if wrong:
             mask[wrong] = True
-        return Column(pl.concat(slices) if slices else pl.Series([], dtype=self._dtype), mask)
+        return Column(pl.concat(slices), mask)
 
     def _wrong_in(self, part: int, offset: int, length: int) -> list[int]:
         found = self.wrong[part]

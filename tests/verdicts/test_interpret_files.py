@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,36 @@ def test_inputs_that_are_not_there_and_folders_in_use_are_refused(tmp_path: Path
     (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match="not readable Parquet"):
         interpret_files([tmp_path / "torn.parquet"], tmp_path / "out")
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_byte_order_mark_is_no_part_of_what_it_stands_before(
+    tmp_path: Path, indent: int | None
+) -> None:
+    content = json.dumps({"items": [{"itemId": "a", "verdict": accepted()}]}, indent=indent)
+    (tmp_path / "marked.json").write_text(content, encoding="utf-8-sig")
+    lines(tmp_path / "marked.jsonl", b"\xef\xbb\xbf" + text(accepted()).encode(), text(rejected()))
+    interpret_files([tmp_path / "marked.json", tmp_path / "marked.jsonl"], tmp_path / "out")
+    found = tables(tmp_path / "out")
+    assert found["interpretations"]["reading"].to_list() == ["ACCEPTED", "ACCEPTED", "REJECTED"]
+    assert found["verdicts"]["verdict"][1] == text(accepted())
+    assert found["quarantine"].is_empty()
+
+
+@pytest.mark.parametrize("first", ["{broken", '{"aggregated": "cut off', "{", "not JSON"])
+def test_a_broken_first_line_costs_no_other_line(tmp_path: Path, first: str) -> None:
+    source = lines(tmp_path / "v.jsonl", first, text(accepted()), text(rejected()))
+    interpret_files([source], tmp_path / "out")
+    found = tables(tmp_path / "out")
+    assert found["quarantine"]["source_row"].to_list() == [0]
+    assert found["interpretations"]["reading"].to_list() == ["ACCEPTED", "REJECTED"]
+
+
+def test_a_compressed_file_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "v.jsonl.gz"
+    path.write_bytes(gzip.compress(text(accepted()).encode()))
+    with pytest.raises(InputError, match=r"v.jsonl.gz is compressed \(gzip\). Unpack it first"):
+        interpret_files([path], tmp_path / "out")
 
 
 def items(path: Path, runs: list[tuple[Any, bool]]) -> Path:
