@@ -184,6 +184,7 @@ class ObjectStorage:
             failpoint("objects.put")
             self.bucket.upload(object_key(manifest.number, entry), staged / entry.path)
 
+        self._check_carried(manifest)
         _side_by_side(put, own, _PUTS_AT_ONCE)
         failpoint("objects.stored")
         there = {one.key: one.size for one in self.bucket.below(prefix)}
@@ -196,6 +197,18 @@ class ObjectStorage:
                     f"{there.get(name, 0)} of {entry.size} bytes arrived",
                     f"{self.bucket.url}/{name}",
                 )
+
+    def _check_carried(self, manifest: Manifest) -> None:
+        """See that what is carried over is there: a copy here may be all that is left of it."""
+        carried = [entry for entry in manifest.files if entry.run is not None]
+        runs = sorted({entry.run for entry in carried if entry.run is not None})
+        listed = _side_by_side(lambda run: self.bucket.below(f"{RUNS}/{run_name(run)}/"), runs)
+        sizes = {one.key: one.size for below in listed for one in below}
+        for entry in carried:
+            name = object_key(manifest.number, entry)
+            if sizes.get(name) != entry.size:
+                what = f"{self.bucket.url}/{name} is missing or not what it was"
+                raise _damaged(what, manifest.number - 1)
 
     def _yield_to_winner(self, number: int) -> None:
         content = self._manifest(number)
