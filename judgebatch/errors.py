@@ -33,9 +33,19 @@ class VerdictConstructionError(JudgebatchError, ValueError):
 
 
 class InputError(JudgebatchError):
-    """An input file cannot be read as the table that it should be."""
+    """An input file cannot be read as the table that it should be.
+
+    Names of files and columns are others' text: what would break the line, or steer a terminal,
+    stands escaped.
+    """
 
     exit_code = 3
+
+    def __init__(self, message: str) -> None:
+        shown = (
+            one if one.isprintable() else one.encode("unicode_escape").decode() for one in message
+        )
+        super().__init__("".join(shown))
 
 
 class WarehouseConflictError(JudgebatchError):

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, BinaryIO, NamedTuple
 
 from judgebatch.inputs.arrow import ParquetFile, pa
-from judgebatch.inputs.page_headers import (
+from judgebatch.inputs.thrift import (
     DATA,
     DATA_V2,
     DELTA_BYTE_ARRAY,
@@ -20,10 +20,11 @@ from judgebatch.inputs.page_headers import (
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
     Page,
+    codecs,
     pages,
 )
 
-MOST_FOOTER_BYTES = 128 << 20
+MOST_FOOTER_BYTES = 64 << 20
 MOST_COLUMNS = 10_000
 MOST_NAME = 4_096
 MOST_ROWS = 1_000_000_000
@@ -37,6 +38,8 @@ _WIDTH = 16
 """Bytes of a number, as whatever type (a decimal, at most)."""
 _OFFSET = 8
 """Bytes that a text takes beside its own."""
+_CODECS = (None, "snappy", "gzip", "lzo", "brotli", "lz4_raw", "zstd", "lz4_raw")
+"""As the format numbers them; of the two LZ4 the older has a frame that is not read here."""
 _SHORT = 1 << 10
 _SLACK = 100
 _MIB = 1 << 20
@@ -102,14 +105,23 @@ def portions(
     OSError
         The file cannot be read.
     """
+    handle.seek(size - 8)
+    length = int.from_bytes(handle.read(4), "little")
+    end = size - 8 - length
+    handle.seek(end)
+    numbers = codecs(handle.read(length))
     together: list[int] = []
-    taken = 0
+    taken = packed = 0
     for group in within:
         meta = parquet.metadata.row_group(group)
-        columns = [
-            _column(parquet.schema.column(index), meta.column(index), meta.num_rows, handle, size)
-            for index in range(meta.num_columns)
-        ]
+        columns = []
+        for index in range(meta.num_columns):
+            chunk = meta.column(index)
+            packed += chunk.total_compressed_size
+            if packed > end:
+                raise ValueError(f"its columns have more bytes than the file, which has {size:,}")
+            source = _Source(handle, end, _codec(numbers[group][index]))
+            columns.append(_column(parquet.schema.column(index), chunk, meta.num_rows, source))
         whole = sum(column.held + column.sizes[-1] for column in columns if column.sizes)
         if taken + whole > _TOGETHER_BYTES:
             if together:
@@ -158,15 +170,31 @@ class _Column(NamedTuple):
         return self.held + min(spanned, rows * self.per_row)
 
 
-def _column(leaf: Any, chunk: Any, n_rows: int, handle: BinaryIO, size: int) -> _Column:
+class _Source(NamedTuple):
+    """Where pages end in a file, and how a column's are packed; no codec where they are not."""
+
+    handle: BinaryIO
+    end: int
+    codec: str | None
+
+
+def _codec(number: int) -> str | None:
+    if number not in range(len(_CODECS)):
+        raise ValueError(f"its columns are packed with the unknown codec {number}")
+    return _CODECS[number]
+
+
+def _column(leaf: Any, chunk: Any, n_rows: int, source: _Source) -> _Column:
     """Return what the values of a column may take in one row group."""
     name = str(chunk.path_in_schema)
-    start, end = _span(chunk, size)
+    start, end = _span(chunk, source.end)
     repeated = leaf.max_repetition_level > 0
     if chunk.num_values != n_rows and not repeated:
         raise ValueError(f"{n_rows:,} rows have {chunk.num_values:,} values of column {name!r}")
-    found = list(pages(handle, start, end, chunk.num_values))
-    per_value = _per_value(leaf, chunk, found, handle)
+    found = list(pages(source.handle, start, end, chunk.num_values))
+    if source.codec is None and any(one.packed != one.unpacked for one in found):
+        raise ValueError(f"a page of column {name!r} is not as long as it says")
+    per_value = _per_value(leaf, found, source)
     data = [page for page in found if page.kind in (DATA, DATA_V2)]
     largest = [_most(page, leaf, per_value) for page in data]
     held = max((page.unpacked for page in found), default=0)
@@ -183,20 +211,20 @@ def _column(leaf: Any, chunk: Any, n_rows: int, handle: BinaryIO, size: int) -> 
     return _Column(name, held, ends, list(accumulate(largest)), max(per_value.values(), default=0))
 
 
-def _span(chunk: Any, size: int) -> tuple[int, int]:
+def _span(chunk: Any, last: int) -> tuple[int, int]:
     """Return where a column's pages start and end, as Arrow reads them."""
     start = chunk.data_page_offset
     first = chunk.dictionary_page_offset
     if chunk.has_dictionary_page and first is not None and 0 < first < start:
         start = first
     length = chunk.total_compressed_size
-    if min(start, length, chunk.num_values) < 0 or start + length > size:
+    if min(start, length, chunk.num_values) < 0 or start + length > last:
         raise ValueError(f"column {chunk.path_in_schema!r} lies outside the file")
     # Some old writers leave out the header of the dictionary; Arrow allows for that, too.
-    return start, min(size, start + length + _SLACK)
+    return start, min(last, start + length + _SLACK)
 
 
-def _per_value(leaf: Any, chunk: Any, found: list[Page], handle: BinaryIO) -> dict[int, int]:
+def _per_value(leaf: Any, found: list[Page], source: _Source) -> dict[int, int]:
     """Return the bytes of the largest value, by the encodings of a column's pages."""
     data = [page for page in found if page.kind in (DATA, DATA_V2)]
     if leaf.physical_type != "BYTE_ARRAY":
@@ -206,7 +234,7 @@ def _per_value(leaf: Any, chunk: Any, found: list[Page], handle: BinaryIO) -> di
     for encoding in {page.encoding for page in data}:
         if encoding in (PLAIN_DICTIONARY, RLE_DICTIONARY):
             own = [page for page in found if page.kind == DICTIONARY]
-            longest = max((_longest(page, chunk.compression, handle) for page in own), default=0)
+            longest = max((_longest(page, source) for page in own), default=0)
         else:
             longest = max(page.unpacked for page in data if page.encoding == encoding)
         widest[encoding] = longest + _OFFSET
@@ -221,15 +249,15 @@ def _most(page: Page, leaf: Any, per_value: dict[int, int]) -> int:
     return page.unpacked + page.values * _OFFSET
 
 
-def _longest(page: Page, compression: str, handle: BinaryIO) -> int:
+def _longest(page: Page, source: _Source) -> int:
     """Return the length of the longest text of a dictionary; its page's where it is not known."""
     if page.unpacked <= _SHORT or page.unpacked > BATCH_BYTES:
         return page.unpacked
-    handle.seek(page.start)
-    content: Any = handle.read(page.packed)
+    source.handle.seek(page.start)
+    content: Any = source.handle.read(page.packed)
     try:
-        if compression != "UNCOMPRESSED":
-            content = pa.Codec(compression.lower()).decompress(content, page.unpacked)
+        if source.codec is not None:
+            content = pa.Codec(source.codec).decompress(content, page.unpacked)
         texts = memoryview(content)
         longest = at = 0
         for _ in range(page.values):

@@ -132,6 +132,8 @@ def discover(spec: InputSpec) -> list[InputFile]:
         if pattern is None and folder.is_file():
             return [_file(folder.parent, folder, spec)]
         if not folder.is_dir():
+            if folder.exists():
+                raise _not_a_file(folder, "a pipe, socket or device", spec)
             raise _missing(folder, spec)
         found = _walk(folder, spec) if pattern is None else _match(folder, pattern, spec)
         return sorted((_file(folder, one, spec) for one in found), key=lambda file: file.path)
@@ -141,11 +143,20 @@ def discover(spec: InputSpec) -> list[InputFile]:
 
 def _split(spec: InputSpec) -> tuple[Path, str | None]:
     """Return the folder that a path starts at, and the pattern inside it, if it is one."""
-    whole = spec.root / Path(spec.path).expanduser()
+    try:
+        path = Path(spec.path).expanduser()
+    except RuntimeError:
+        raise _missing(spec.root / spec.path, spec) from None
+    whole = spec.root / path
     if not has_magic(spec.path) or whole.exists():
         return whole, None
-    parts = Path(spec.path).expanduser().parts
+    parts = path.parts
     first = next(index for index, part in enumerate(parts) if has_magic(part))
+    if ".." in parts[first:]:
+        raise InputError(
+            f"The {spec.kind} input is the pattern {spec.path!r}, which leads out of its folder "
+            f"with '..' after a wildcard. Start [{spec.table}] path at the folder itself."
+        )
     return spec.root.joinpath(*parts[:first]), "/".join(parts[first:])
 
 
@@ -201,11 +212,12 @@ def _stamp(found: os.stat_result) -> str:
 
 
 def _inside(folder: Path, location: Path, spec: InputSpec) -> None:
-    if not location.resolve().is_relative_to(folder.resolve()):
+    # Unlike Path.resolve, this follows links that lead in a circle to some place, too.
+    real = Path(os.path.realpath(location))
+    if not real.is_relative_to(os.path.realpath(folder)):
         raise InputError(
             f"The {spec.kind} input has a link that leads out of its folder: {location} points to "
-            f"{location.resolve()}. Put the file itself there, or name its folder in "
-            f"[{spec.table}] path."
+            f"{real}. Put the file itself there, or name its folder in [{spec.table}] path."
         )
 
 

@@ -86,7 +86,7 @@ def _plain(array: Array) -> Array | None:
         return _plain(array.storage)
     if pt.is_dictionary(kind):
         return _plain(array.dictionary_decode())
-    if pt.is_decimal(kind):
+    if pt.is_decimal(kind) or (pt.is_time64(kind) and kind.unit == "ns"):
         return array.cast(pa.string())
     if pt.is_timestamp(kind):
         return array.cast(pa.timestamp(kind.unit, "UTC" if kind.tz else None))

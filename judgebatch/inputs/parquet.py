@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from judgebatch.errors import InputError
-from judgebatch.inputs.arrow import ParquetFile, RecordBatch, Schema, pa, pq, pt
+from judgebatch.inputs.arrow import DataType, ParquetFile, RecordBatch, Schema, pa, pq, pt
 from judgebatch.inputs.bounds import (
     MOST_FOOTER_BYTES,
     TooLargeError,
@@ -63,6 +63,10 @@ def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[ParquetFile]:
         The file is empty, not Parquet, truncated, or cannot be read.
     """
     where = place(file, spec)
+    try:
+        file.check_unchanged()
+    except OSError as error:
+        raise read_error(file, error) from None
     _check_ends(file, where)
     try:
         # Page checksums, where a writer left them, tell damage from data. Without buffers a
@@ -142,8 +146,9 @@ def _pieces(parquet: ParquetFile, file: InputFile, span: Span, most: int) -> Ite
         # In an object store every read is a request.
         handle = raw if isinstance(file.location, Path) else _in_large_reads(raw)
         for groups, rows in portions(parquet, handle, file.size, within):
-            for batch in parquet.iter_batches(batch_size=min(most, rows), row_groups=groups):
-                batch.validate(full=True)
+            for given in parquet.iter_batches(batch_size=min(most, rows), row_groups=groups):
+                given.validate(full=True)
+                batch = _without_views(given)
                 total += len(batch)
                 unpacked += batch.nbytes
                 if unpacked > max(_MOST_UNPACKED, _MOST_TIMES * file.size, _SMALL_ROW * total):
@@ -155,6 +160,27 @@ def _pieces(parquet: ParquetFile, file: InputFile, span: Span, most: int) -> Ite
                 yield from (batch.slice(at, size) for at in range(0, len(batch), size))
     if total != told:
         raise ValueError(f"its footer counts {told:,} rows, it has {total:,}")
+
+
+def _without_views(batch: RecordBatch) -> RecordBatch:
+    """Return texts that are stored as views in their usual form: Arrow cannot filter views."""
+    for index, field in enumerate(batch.schema):
+        usual = _usual(field.type)
+        if usual != field.type:
+            batch = batch.set_column(index, field.name, batch.column(index).cast(usual))
+    return batch
+
+
+def _usual(kind: DataType) -> DataType:
+    """Return a type without views of texts, at any depth."""
+    if pt.is_string_view(kind):
+        return pa.large_string()
+    if pt.is_binary_view(kind):
+        return pa.large_binary()
+    if pt.is_struct(kind):
+        return pa.struct([one.with_type(_usual(one.type)) for one in kind])
+    inner = kind.value_field.with_type(_usual(kind.value_type)) if pt.is_list(kind) else None
+    return pa.list_(inner) if inner is not None else kind
 
 
 def _in_large_reads(raw: BinaryIO) -> BinaryIO:

@@ -177,7 +177,13 @@ def _quarantined(
     batch: RecordBatch, frame: pl.DataFrame, problem: pl.Series, spec: InputSpec, where: str
 ) -> pl.DataFrame:
     bad = problem.is_not_null()
-    raw = batch.filter(pa.array(bad.to_numpy()))
+    try:
+        raw = batch.filter(pa.array(bad.to_numpy())) if bad.any() else batch.slice(0, 0)
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"{where} has a bad row ({problem.drop_nulls()[0]}), and a column of a type that "
+            f"cannot be set aside: {error}. Leave the column out or write it as another type."
+        ) from None
     columns = list(zip(raw.schema.names, raw.columns, strict=True))
     rows = frame.filter(bad)
     own_id = pl.col(IDS[spec.kind]) if IDS[spec.kind] in frame.columns else pl.lit(None, pl.String)

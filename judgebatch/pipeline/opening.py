@@ -46,8 +46,8 @@ class Hints:
     """What spares a run to read all input files and all manifests again.
 
     Derived: without the file all input files are hashed once more, and all manifests are read. A
-    file that was rewritten with the same size and time of change (in an object store: tag) is
-    taken for unchanged.
+    file with the same size, times of change and inode (in an object store: tag) is taken for
+    unchanged.
     """
 
     def __init__(self, warehouse: Warehouse) -> None:

@@ -1,9 +1,10 @@
-"""The headers of Parquet pages: what a page says of itself before anything of it is unpacked.
+"""What Parquet says in Thrift's compact protocol and Arrow does not tell: page headers, codecs.
 
-Arrow reads them too, and shows them to nobody; they are written in Thrift's compact protocol.
+Arrow reads page headers and shows them to nobody. It shows a column's codec, but a number that
+stands for none ends the process there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3
@@ -54,6 +55,64 @@ def pages(handle: BinaryIO, start: int, end: int, values: int) -> Iterator[Page]
         start = page.start + page.packed
 
 
+def codecs(footer: bytes) -> list[list[int]]:
+    """Return the number of the codec of each column, by row group.
+
+    Raises
+    ------
+    ValueError
+        The footer is damaged.
+    """
+    found: list[list[int]] = []
+
+    def column(data: bytes, at: int) -> int:
+        fields, at = _struct(data, at, 2)
+        found[-1].append(_integer(fields, 4))
+        return at
+
+    def chunk(data: bytes, at: int) -> int:
+        return _scan(data, at, {3: (_STRUCT, column)})
+
+    def group(data: bytes, at: int) -> int:
+        found.append([])
+        return _scan(data, at, {1: (_LIST, lambda data, at: _each(data, at, chunk))})
+
+    try:
+        _scan(footer, 0, {4: (_LIST, lambda data, at: _each(data, at, group))})
+    except IndexError:
+        raise ValueError("the footer has no end") from None
+    return found
+
+
+_Reader = Callable[[bytes, int], int]
+"""Takes bytes and where a value starts, returns where it ends."""
+
+
+def _scan(data: bytes, at: int, wanted: Mapping[int, tuple[int, _Reader]]) -> int:
+    """Go through a struct, and read some of its fields with readers of their own."""
+    number = 0
+    while data[at]:
+        number, kind, at = _field(data, at, number)
+        if number in wanted:
+            expected, read = wanted[number]
+            if kind != expected:
+                raise ValueError(f"field {number} of the footer has the wrong type")
+            at = read(data, at)
+        else:
+            _, at = _value(data, at, kind, 1)
+    return at + 1
+
+
+def _each(data: bytes, at: int, read: _Reader) -> int:
+    """Read every struct of a list."""
+    count, kind, at = _list(data, at)
+    if count and kind != _STRUCT:
+        raise ValueError("a list of the footer has the wrong type")
+    for _ in range(count):
+        at = read(data, at)
+    return at
+
+
 def _page(fields: dict[int, Any], start: int) -> Page:
     kind, unpacked, packed = (_integer(fields, number) for number in (1, 2, 3))
     own = fields.get({DATA: 5, DICTIONARY: 7, DATA_V2: 8}.get(kind, -1))
@@ -85,17 +144,29 @@ def _header(handle: BinaryIO, start: int, end: int) -> tuple[dict[int, Any], int
 
 def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
     if depth > _DEEPEST:
-        raise ValueError("a page header is nested too deeply")
+        raise ValueError("it is nested too deeply")
     fields: dict[int, Any] = {}
     number = 0
-    while head := data[at]:
-        at += 1
-        if head >> 4:
-            number += head >> 4
-        else:
-            number, at = _zigzag(data, at)
-        fields[number], at = _value(data, at, head & 15, depth)
+    while data[at]:
+        number, kind, at = _field(data, at, number)
+        fields[number], at = _value(data, at, kind, depth)
     return fields, at + 1
+
+
+def _field(data: bytes, at: int, before: int) -> tuple[int, int, int]:
+    """Return a field's number, its type, and where its value starts."""
+    head = data[at]
+    if head >> 4:
+        return before + (head >> 4), head & 15, at + 1
+    number, at = _zigzag(data, at + 1)
+    return number, head & 15, at
+
+
+def _list(data: bytes, at: int) -> tuple[int, int, int]:
+    """Return a list's length, the type of its items, and where they start."""
+    head = data[at]
+    count, at = _varint(data, at + 1) if head >> 4 == 15 else (head >> 4, at + 1)
+    return count, head & 15, at
 
 
 def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:  # noqa: PLR0911
@@ -113,15 +184,14 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:  # n
         length, at = _varint(data, at)
         return None, at + length
     if kind in (_LIST, _SET):
-        head = data[at]
-        count, at = _varint(data, at + 1) if head >> 4 == 15 else (head >> 4, at + 1)
-        return None, _items(data, at, count, (head & 15,), depth)
+        count, inner, at = _list(data, at)
+        return None, _items(data, at, count, (inner,), depth)
     if kind == _MAP:
         count, at = _varint(data, at)
         if not count:
             return None, at
         return None, _items(data, at + 1, count, (data[at] >> 4, data[at] & 15), depth)
-    raise ValueError(f"a page header has a field of the unknown type {kind}")
+    raise ValueError(f"there is a field of the unknown type {kind}")
 
 
 def _items(data: bytes, at: int, count: int, kinds: tuple[int, ...], depth: int) -> int:
@@ -151,4 +221,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at
         shift += 7
-    raise ValueError("a page header holds a number without an end")
+    raise ValueError("there is a number without an end")
