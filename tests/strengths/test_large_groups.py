@@ -83,12 +83,9 @@ def test_approximate_errors_are_named_and_near(monkeypatch, frame, method, toler
 
 @pytest.mark.soak
 @pytest.mark.parametrize("model", TieModel)
-@pytest.mark.parametrize(
-    ("comparisons", "method"), [(10_000_000, "local"), (1_500_000, "local"), (200_000, "projected")]
-)
-def test_a_group_of_a_hundred_thousand_items(comparisons, method, model):
+@pytest.mark.parametrize("comparisons", [10_000_000, 1_500_000])
+def test_a_group_of_a_hundred_thousand_items(comparisons, model):
     frame = simulated([100_000], comparisons, seed=6)
     strengths, groups = fit_groups(frame, tie_model=model)
     assert groups["fit_status"].to_list() == ["converged"]
     assert strengths["strength_se"].null_count() == strengths.height - groups["comparable_size"][0]
-    assert set(strengths["se_method"].drop_nulls()) == {method}
