@@ -143,7 +143,7 @@ def test_no_run_builds_on_a_damaged_checkpoint(
     assert night(corpus, 2) == 5
     told = " ".join(capsys.readouterr().err.split())
     assert path.name in told
-    assert "restore the file from a backup" in told
+    assert "`judgebatch rebuild-state` makes the checkpoint again" in told
     assert len(warehouse.runs()) == 1
 
 
