@@ -35,7 +35,9 @@ def one_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     size = ["--episodes", "150", "--tenants", "4", "--nights", "2", "--seed", "5"]
     assert run_command(["synth", str(corpus), *size]) == 0
     settings = corpus / "judgebatch.toml"
-    settings.write_text(settings.read_text() + '\n[metrics]\ntextfile = "judgebatch.prom"\n')
+    # Without the report, which every killed process would otherwise draw anew.
+    more = '\n[metrics]\ntextfile = "judgebatch.prom"\n\n[report]\nwrite = false\n'
+    settings.write_text(settings.read_text() + more)
     assert night(corpus, 1) == 0
     return corpus
 

@@ -152,7 +152,13 @@ DAMAGES: dict[str, tuple[Callable[[Bucket, str], None], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("part", ["tables/graded/", "state/", "manifest"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "tables/graded/",
+        *(pytest.param(one, marks=pytest.mark.soak) for one in ("state/", "manifest")),
+    ],
+)
 def test_verify_finds_damage_that_no_copy_hides(
     warehouse: Warehouse, damage: str, part: str
 ) -> None:
