@@ -42,7 +42,7 @@ class ProgressBar:
         self._told = now
         update_progress_artifact(
             self._id,
-            100.0 * done / max(total, 1),
+            100.0 * done / total if total else 100.0,
             description=f"{self._description}: {done:,} of {total:,}{more}",
         )
 
