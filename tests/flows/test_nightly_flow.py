@@ -21,6 +21,7 @@ from flows.artifacts import escaped
 from flows.nightly import nightly as nightly_flow
 from flows.parameters import Night, Runner
 from judgebatch.errors import InputError
+from judgebatch.pipeline import grading_stage, shard
 from judgebatch.pipeline.shard import ShardGraded, ShardTask
 from judgebatch.synthesis import synthesize
 from judgebatch.warehouse import open_warehouse
@@ -28,7 +29,6 @@ from tests.conformance.nights import Nights
 from tests.flows.conftest import ROOT
 from tests.scenarios.rows import at, comparison, episode
 
-run_module = sys.modules["judgebatch.pipeline.run"]
 """The module; the package exports the function of the same name."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -104,7 +104,7 @@ def failing(times: int) -> Any:
         if left[0]:
             left[0] -= 1
             raise OSError("the disk is away")
-        return run_module.grade_shard_itself(task)
+        return shard.grade_shard(task)
 
     return grade_shard
 
@@ -112,8 +112,7 @@ def failing(times: int) -> Any:
 @pytest.fixture
 def disturbed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     monkeypatch.setattr(tasks, "RETRY_DELAY_SECONDS", 0)
-    monkeypatch.setattr(run_module, "grade_shard_itself", run_module.grade_shard, raising=False)
-    return lambda times: monkeypatch.setattr(run_module, "grade_shard", failing(times))
+    return lambda times: monkeypatch.setattr(grading_stage, "grade_shard", failing(times))
 
 
 def one_night(tmp_path: Path) -> Nights:
