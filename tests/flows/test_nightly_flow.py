@@ -29,8 +29,6 @@ from tests.conformance.nights import Nights
 from tests.flows.conftest import ROOT
 from tests.scenarios.rows import at, comparison, episode
 
-"""The module; the package exports the function of the same name."""
-
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
