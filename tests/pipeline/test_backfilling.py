@@ -65,7 +65,14 @@ def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return files(folder)
 
 
-@pytest.mark.parametrize("place", ["commit.rename:3", "commit.renamed:1", "pieces.write:40"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "commit.rename:3",
+        pytest.param("commit.renamed:1", marks=pytest.mark.soak),
+        pytest.param("pieces.write:40", marks=pytest.mark.soak),
+    ],
+)
 def test_killed_in_the_middle_it_goes_on_and_gives_the_same_bytes(
     place: str, copy: Path, undisturbed: dict[str, bytes]
 ) -> None:

@@ -136,6 +136,11 @@ def truncate(path: Path) -> None:
 
 
 DAMAGES: list[Callable[[Path], None]] = [flip, truncate, Path.unlink]
+SHORT_AND_LONG = [
+    pytest.param(damage, id=damage.__name__, marks=[pytest.mark.soak] if place else [])
+    for place, damage in enumerate(DAMAGES)
+]
+"""One kind of damage in every test run; the others take their time."""
 
 
 def state_files(nights: Nights) -> list[Path]:
@@ -165,7 +170,7 @@ def test_the_story_has_every_kind_of_state(sound: Nights) -> None:
     assert len([path for path in state_files(sound) if path.parent.name == "known_verdicts"]) > 1
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", SHORT_AND_LONG)
 def test_damage_is_refused_by_name_and_made_good_to_the_byte(
     nights: Nights, damage: Callable[[Path], None]
 ) -> None:
@@ -237,7 +242,7 @@ def test_what_is_damaged_twice_is_lost_and_said_so(nights: Nights) -> None:
     assert all("Restore it from a backup" in meaning for meaning in lost.values())
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", SHORT_AND_LONG)
 def test_identities_of_damaged_tables_are_lost_not_invented(
     nights: Nights, damage: Callable[[Path], None]
 ) -> None:
