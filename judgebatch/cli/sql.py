@@ -18,6 +18,8 @@ from judgebatch.errors import UsageError
 from judgebatch.warehouse import connect
 
 _BATCH = 10_000
+_NARROWEST = 9
+"""Characters that a column of a table needs, its border included."""
 _SHOWN = 100
 _BITS_64 = 2**63
 _JSON = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
@@ -111,9 +113,21 @@ def _json(value: object) -> object:
 
 def _say_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     shown = [[_cell(value) for value in row] for row in islice(rows, _SHOWN)]
-    console.say_table("", columns, shown)
+    if len(columns) * _NARROWEST > console.out().width:
+        _say_records(columns, shown)
+    else:
+        console.say_table("", columns, shown)
     if next(rows, None) is not None:
         console.note(f"These are the first {_SHOWN} rows; --csv or --json prints all.")
+
+
+def _say_records(columns: list[str], rows: list[list[object]]) -> None:
+    """Print each row as lines of name and value: for more columns than the terminal is wide."""
+    longest = max(map(len, columns))
+    for number, row in enumerate(rows, start=1):
+        console.say(f"row {number}", style="bold")
+        for name, cell in zip(columns, row, strict=True):
+            console.say(f"  {name:<{longest}}  {cell}")
 
 
 def _cell(value: object) -> object:

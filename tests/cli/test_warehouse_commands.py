@@ -206,3 +206,13 @@ def test_the_settings_name_the_warehouse(capsys, tmp_path):
     settings = tmp_path / "grading" / "judgebatch.toml"
     ran = run(capsys, "verify", "--settings", settings)
     assert ran.out == f"All 0 runs of {tmp_path / 'grading' / 'warehouse'} are sound.\n"
+
+
+def test_more_columns_than_the_terminal_is_wide_are_shown_row_by_row(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    init(tmp_path / "w")
+    names = ", ".join(f"{n} as column_{n}" for n in range(20))
+    ran = run(capsys, "sql", f"select {names}", "--warehouse", tmp_path / "w")
+    assert ran.code == 0, ran.err
+    assert "row 1" in ran.out
+    assert "column_19  19" in ran.out
