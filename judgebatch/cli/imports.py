@@ -17,7 +17,17 @@ from judgebatch.imports import inspect_logs
 from judgebatch.imports import results as result_files
 from judgebatch.imports.output import Destination, Digest, Source, files_of, settings_text
 
-app = typer.Typer(help="Bring files of other tools into the form that a run reads.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="""Bring files of other tools into the form that a run reads.
+
+    For example:
+
+        judgebatch import inspect logs/ -o evals
+
+        judgebatch import arena battles.parquet -o arena
+    """,
+)
 
 InputsArgument = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Files, or folders of them.")
