@@ -24,6 +24,9 @@ AsOfOption = Annotated[
         metavar="TIME",
     ),
 ]
+WhoOption = Annotated[
+    str | None, typer.Option("--who", help="Who asks for it; the login name by default.")
+]
 
 
 def read_as_of(text: str | None, now: datetime | None = None) -> datetime:

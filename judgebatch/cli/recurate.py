@@ -9,7 +9,14 @@ import typer
 
 from judgebatch.cli import console
 from judgebatch.cli.opening import WarehouseOption, chosen_warehouse
-from judgebatch.cli.options import SETTINGS_FILE, AsOfOption, JsonOption, SettingsOption, read_as_of
+from judgebatch.cli.options import (
+    SETTINGS_FILE,
+    AsOfOption,
+    JsonOption,
+    SettingsOption,
+    WhoOption,
+    read_as_of,
+)
 from judgebatch.pipeline.recurating import Recuration, Selection, recurate_warehouse
 
 _SHOWN = 20
@@ -26,9 +33,7 @@ def recurate(
         Path | None,
         typer.Option("--ids", help="The verdicts: a Parquet or CSV file of ids.", metavar="FILE"),
     ] = None,
-    who: Annotated[
-        str | None, typer.Option("--who", help="Who asks for it; the login name by default.")
-    ] = None,
+    who: WhoOption = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Write it. Without, only what would change is shown.")
     ] = False,

@@ -8,7 +8,14 @@ import typer
 
 from judgebatch.cli import console
 from judgebatch.cli.opening import WarehouseOption, chosen_warehouse
-from judgebatch.cli.options import SETTINGS_FILE, AsOfOption, JsonOption, SettingsOption, read_as_of
+from judgebatch.cli.options import (
+    SETTINGS_FILE,
+    AsOfOption,
+    JsonOption,
+    SettingsOption,
+    WhoOption,
+    read_as_of,
+)
 from judgebatch.pipeline.releasing import Release, refusal, release_rows
 from judgebatch.settings import Settings, load_settings
 from judgebatch.vocabulary import QuarantineReason, UnknownTenants
@@ -22,9 +29,7 @@ def release(
         str, typer.Option("--where", help="The rows: an SQL condition over audit/quarantine.")
     ],
     reason: Annotated[str, typer.Option("--reason", help="Why, as the record will say it.")],
-    who: Annotated[
-        str | None, typer.Option("--who", help="Who asks for it; the login name by default.")
-    ] = None,
+    who: WhoOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be released.")
     ] = False,
