@@ -81,20 +81,10 @@ def killed_and_run_again(
     assert not list(temporary.iterdir()), "the dead process's copies are gone too"
 
 
-@pytest.mark.parametrize("failpoint", SAMPLE)
-def test_a_killed_run_is_finished_by_the_next(
-    corpus: Path,
-    local_runs: list[dict[str, Any]],
-    s3: Callable[[], str],
-    tmp_path: Path,
-    temporary: Path,
-    failpoint: str,
-) -> None:
-    killed_and_run_again(corpus, s3(), tmp_path, local_runs, failpoint)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("failpoint", EVERY)
+@pytest.mark.parametrize(
+    "failpoint",
+    [*SAMPLE, *(pytest.param(one, marks=pytest.mark.soak) for one in EVERY if one not in SAMPLE)],
+)
 def test_a_run_killed_at_any_step_is_finished_by_the_next(
     corpus: Path,
     local_runs: list[dict[str, Any]],
@@ -121,12 +111,19 @@ def test_a_run_killed_twice_is_finished_by_the_next(
     killed_and_run_again(corpus, s3(), tmp_path, local_runs, first, second)
 
 
-def of_many_writers_one_commits(
-    count: int, corpus: Path, url: str, folder: Path, local_runs: list[dict[str, Any]]
+@pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mark.soak)])
+def test_of_many_writers_one_commits(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    s3: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+    count: int,
 ) -> None:
-    settings = in_store(corpus, folder, url)
+    url = s3()
+    settings = in_store(corpus, tmp_path, url)
     night(settings, 1)
-    processes = [start(settings, 2, folder / "tmp") for _ in range(count)]
+    processes = [start(settings, 2, tmp_path / "tmp") for _ in range(count)]
     ended = [(*process.communicate(), process.returncode) for process in processes]
     assert {code for _, _, code in ended} <= {0, 4}, ended
     committed = [out for out, _, code in ended if code == 0 and "already" not in out]
@@ -134,27 +131,6 @@ def of_many_writers_one_commits(
     losers = [" ".join(err.split()) for _, err, code in ended if code == 4]
     assert all("was committed by process" in err or "somebody else" in err for err in losers)
     assert_as_in_a_folder(url, local_runs, 2)
-
-
-def test_of_four_writers_one_commits(
-    corpus: Path,
-    local_runs: list[dict[str, Any]],
-    s3: Callable[[], str],
-    tmp_path: Path,
-    temporary: Path,
-) -> None:
-    of_many_writers_one_commits(4, corpus, s3(), tmp_path, local_runs)
-
-
-@pytest.mark.soak
-def test_of_twenty_writers_one_commits(
-    corpus: Path,
-    local_runs: list[dict[str, Any]],
-    s3: Callable[[], str],
-    tmp_path: Path,
-    temporary: Path,
-) -> None:
-    of_many_writers_one_commits(20, corpus, s3(), tmp_path, local_runs)
 
 
 @pytest.mark.soak
