@@ -5,11 +5,11 @@ therefore never answered leaves an instrument's error, not a failed judgment.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 import pyarrow as pa
@@ -27,6 +27,8 @@ from judgebatch.imports.scores import (
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
+
+T = TypeVar("T")
 
 SUFFIXES = (".eval", ".json")
 _BATCH = 256
@@ -107,18 +109,23 @@ def read_log(path: Path, options: Options, into: Source) -> None:
     UsageError
         Inspect is not installed.
     """
+    header, samples = _told(path, lambda: _open(path))
     reader = _Reader(options, into)
+    reader.begin(header)
+    while (sample := _told(path, lambda: next(samples, None))) is not None:
+        reader.sample(sample)
+    reader.flush()
+
+
+def _told(path: Path, read: Callable[[], T]) -> T:
+    """Return what Inspect's reader gives, and what it raises as the error of this file."""
     try:
-        header, samples = _open(path)
-        reader.begin(header)
-        for sample in samples:
-            reader.sample(sample)
-    except (OSError, ValueError, KeyError, LookupError, TypeError, EOFError) as error:
+        return read()
+    except (OSError, ValueError, LookupError, TypeError, EOFError) as error:
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(
             f"{path} cannot be read as a log of Inspect: {first[0]}. Nothing of it was imported."
         ) from error
-    reader.flush()
 
 
 def _open(path: Path) -> "tuple[EvalLog, Iterator[EvalSample]]":

@@ -67,29 +67,33 @@ def read_results(path: Path, options: Options, into: Source) -> None:
         It has no times, and the options give none.
     """
     reader = _Reader(path, options, into)
-    try:
-        for place, text in _texts(path):
-            reader.text(place, text)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    for place, text in _texts(path):
+        reader.text(place, text)
     reader.flush()
 
 
 def _texts(path: Path) -> Iterator[tuple[str, str]]:
-    if path.suffix == ".json":
-        content = path.read_bytes()
-        try:
-            orjson.loads(content)
-        except orjson.JSONDecodeError as error:
-            raise InputError(
-                f"{path} is no JSON document: {error}. Files of lines are called .jsonl."
-            ) from error
-        yield "", content.decode()
-        return
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield f"line {number} ", line.decode(errors="replace").strip()
+    try:
+        if path.suffix == ".json":
+            yield "", _document(path)
+            return
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield f"line {number} ", line.decode(errors="replace").strip()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _document(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise InputError(
+            f"{path} is no JSON document: {error}. Files of lines are called .jsonl."
+        ) from error
+    return content.decode()
 
 
 class _Reader:

@@ -1,9 +1,12 @@
 """Result files with stored verdicts become episodes with their verdicts unchanged."""
 
+import errno
 import json
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
+import pytest
 
 from tests.imports.commands import imported, judgebatch, published, run_on
 from tests.verdicts.documents import accepted, errored
@@ -57,3 +60,18 @@ def test_a_file_that_is_no_json_does_not_stop_the_others(tmp_path: Path) -> None
     assert "a.json is no JSON document" in done.err
     assert pl.read_parquet(tmp_path / "o/episodes/*.parquet").height == 1
     assert judgebatch("import", "results", "nowhere", "-o", tmp_path / "o").code == 3
+
+
+def test_no_room_is_said_of_the_folder_and_not_of_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "r.jsonl").write_text(json.dumps({"itemId": "i", "verdict": accepted()}))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    done = judgebatch("import", "results", tmp_path / "r.jsonl", "-o", tmp_path / "o", *AT)
+    assert done.code == 1
+    assert f"{tmp_path / 'o'} cannot be written: No space left" in " ".join(done.err.split())
+    assert not list((tmp_path / "o").rglob("*.part"))
