@@ -46,7 +46,8 @@ def nightly(night: Night = Night()) -> dict[str, object]:  # noqa: B008 - frozen
         logger.warning("%s", warning)
     logger.info("%s", report.message or f"published run {report.run}")
     if report.published and report.run is not None:
-        publish_night(KEY, report, night_summary(open_warehouse(settings.warehouse), report.run))
+        warehouse = open_warehouse(settings.warehouse, settings.scratch)
+        publish_night(KEY, report, night_summary(warehouse, report.run))
     else:
         publish_nothing(KEY, report)
     return {"run": report.run, "published": report.published, **report.summary}
