@@ -19,7 +19,7 @@ from tests.objects.conftest import SECRET
 from tests.objects.corpora import NIGHTS, in_store, manifests, night, without_token
 from tests.objects.proxy import Faults
 
-SAMPLE = ("objects.put:3", "objects.stored", "commit.renamed")
+SAMPLE = ("objects.put:3", "commit.renamed")
 NOT_MET = {
     "staging.sweep",
     "staging.swept",
