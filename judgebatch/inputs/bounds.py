@@ -7,7 +7,7 @@ of a file nor what its footer says bounds them; the headers of its pages do.
 
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,9 +19,11 @@ from judgebatch.inputs.thrift import (
     DICTIONARY,
     PLAIN_DICTIONARY,
     RLE_DICTIONARY,
+    Chunk,
     Page,
-    codecs,
+    RowGroup,
     pages,
+    row_groups,
 )
 
 MOST_FOOTER_BYTES = 64 << 20
@@ -49,8 +51,17 @@ class TooLargeError(Exception):
     """A file asks for more than is given; the message says what and how much."""
 
 
-def check_footer(parquet: ParquetFile, size: int) -> None:
-    """Check what a footer says of the file as a whole.
+def checked_groups(parquet: ParquetFile, handle: BinaryIO, size: int) -> list[RowGroup]:
+    """Check what a footer says of the file as a whole, and return the row groups it lists.
+
+    Parameters
+    ----------
+    parquet
+        The open file.
+    handle
+        The same file, for its bytes.
+    size
+        Its length in bytes.
 
     Raises
     ------
@@ -58,6 +69,8 @@ def check_footer(parquet: ParquetFile, size: int) -> None:
         It has too many columns or rows.
     ValueError
         It contradicts itself or the file's size.
+    OSError
+        The file cannot be read.
     """
     meta = parquet.metadata
     if meta.num_columns > MOST_COLUMNS:
@@ -69,17 +82,30 @@ def check_footer(parquet: ParquetFile, size: int) -> None:
         )
     if meta.num_rows > MOST_ROWS:
         raise TooLargeError(f"has {meta.num_rows:,} rows, and at most {MOST_ROWS:,} are")
-    groups = [meta.row_group(index).num_rows for index in range(meta.num_row_groups)]
-    if min(groups, default=0) < 0 or sum(groups) != meta.num_rows:
-        raise ValueError(
-            f"its footer counts {meta.num_rows:,} rows, and its row groups {sum(groups):,}"
-        )
     if meta.num_row_groups > size:
         raise ValueError(f"its footer counts {meta.num_row_groups:,} row groups")
+    groups = row_groups(_footer(handle, size), meta.num_columns)
+    rows = [group.rows for group in groups]
+    if len(groups) != meta.num_row_groups or min(rows, default=0) < 0 or sum(rows) != meta.num_rows:
+        raise ValueError(
+            f"its footer counts {meta.num_rows:,} rows, and its row groups {sum(rows):,}"
+        )
+    return groups
+
+
+def _footer(handle: BinaryIO, size: int) -> bytes:
+    handle.seek(size - 8)
+    length = int.from_bytes(handle.read(4), "little")
+    handle.seek(size - 8 - length)
+    return handle.read(length)
 
 
 def portions(
-    parquet: ParquetFile, handle: BinaryIO, size: int, within: Iterable[int]
+    parquet: ParquetFile,
+    groups: Sequence[RowGroup],
+    handle: BinaryIO,
+    size: int,
+    within: Iterable[int],
 ) -> Iterator[tuple[list[int], int]]:
     """Yield row groups to read together, in order, and how many of their rows at once.
 
@@ -89,6 +115,8 @@ def portions(
     ----------
     parquet
         The open file.
+    groups
+        All that its footer lists.
     handle
         The same file, for its bytes.
     size
@@ -106,22 +134,17 @@ def portions(
         The file cannot be read.
     """
     handle.seek(size - 8)
-    length = int.from_bytes(handle.read(4), "little")
-    end = size - 8 - length
-    handle.seek(end)
-    numbers = codecs(handle.read(length))
+    end = size - 8 - int.from_bytes(handle.read(4), "little")
     together: list[int] = []
     taken = packed = 0
     for group in within:
-        meta = parquet.metadata.row_group(group)
         columns = []
-        for index in range(meta.num_columns):
-            chunk = meta.column(index)
-            packed += chunk.total_compressed_size
+        for index, chunk in enumerate(groups[group].columns):
+            packed += chunk.packed
             if packed > end:
                 raise ValueError(f"its columns have more bytes than the file, which has {size:,}")
-            source = _Source(handle, end, _codec(numbers[group][index]))
-            columns.append(_column(parquet.schema.column(index), chunk, meta.num_rows, source))
+            source = _Source(handle, end, _codec(chunk.codec))
+            columns.append(_column(parquet.schema.column(index), chunk, groups[group].rows, source))
         whole = sum(column.held + column.sizes[-1] for column in columns if column.sizes)
         if taken + whole > _TOGETHER_BYTES:
             if together:
@@ -184,14 +207,14 @@ def _codec(number: int) -> str | None:
     return _CODECS[number]
 
 
-def _column(leaf: Any, chunk: Any, n_rows: int, source: _Source) -> _Column:
+def _column(leaf: Any, chunk: Chunk, n_rows: int, source: _Source) -> _Column:
     """Return what the values of a column may take in one row group."""
-    name = str(chunk.path_in_schema)
-    start, end = _span(chunk, source.end)
+    name = str(leaf.path)
+    start, end = _span(name, chunk, source.end)
     repeated = leaf.max_repetition_level > 0
-    if chunk.num_values != n_rows and not repeated:
-        raise ValueError(f"{n_rows:,} rows have {chunk.num_values:,} values of column {name!r}")
-    found = list(pages(source.handle, start, end, chunk.num_values))
+    if chunk.values != n_rows and not repeated:
+        raise ValueError(f"{n_rows:,} rows have {chunk.values:,} values of column {name!r}")
+    found = list(pages(source.handle, start, end, chunk.values))
     if source.codec is None and any(one.packed != one.unpacked for one in found):
         raise ValueError(f"a page of column {name!r} is not as long as it says")
     per_value = _per_value(leaf, found, source)
@@ -211,17 +234,15 @@ def _column(leaf: Any, chunk: Any, n_rows: int, source: _Source) -> _Column:
     return _Column(name, held, ends, list(accumulate(largest)), max(per_value.values(), default=0))
 
 
-def _span(chunk: Any, last: int) -> tuple[int, int]:
+def _span(name: str, chunk: Chunk, last: int) -> tuple[int, int]:
     """Return where a column's pages start and end, as Arrow reads them."""
-    start = chunk.data_page_offset
-    first = chunk.dictionary_page_offset
-    if chunk.has_dictionary_page and first is not None and 0 < first < start:
-        start = first
-    length = chunk.total_compressed_size
-    if min(start, length, chunk.num_values) < 0 or start + length > last:
-        raise ValueError(f"column {chunk.path_in_schema!r} lies outside the file")
+    start = chunk.data
+    if chunk.dictionary is not None and 0 < chunk.dictionary < start:
+        start = chunk.dictionary
+    if min(start, chunk.packed, chunk.values) < 0 or start + chunk.packed > last:
+        raise ValueError(f"column {name!r} lies outside the file")
     # Some old writers leave out the header of the dictionary; Arrow allows for that, too.
-    return start, min(last, start + length + _SLACK)
+    return start, min(last, start + chunk.packed + _SLACK)
 
 
 def _per_value(leaf: Any, found: list[Page], source: _Source) -> dict[int, int]:

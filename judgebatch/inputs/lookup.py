@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 
 import polars as pl
-import pyarrow.parquet as pq
 
 from judgebatch.errors import InputError
-from judgebatch.inputs.files import InputFile, read_error
+from judgebatch.inputs.files import InputFile
+from judgebatch.inputs.parquet import batches, open_parquet
+from judgebatch.inputs.spec import InputSpec
 
-_BATCH_ROWS = 65_536
 
-
-def rows_with(file: InputFile, values: Mapping[str, str]) -> list[int]:
+def rows_with(file: InputFile, spec: InputSpec, values: Mapping[str, str]) -> list[int]:
     """Return the numbers of the rows whose columns have these values; reads those columns alone.
 
     Raises
@@ -22,16 +21,19 @@ def rows_with(file: InputFile, values: Mapping[str, str]) -> list[int]:
     found: list[int] = []
     first = 0
     same = [pl.col(name).cast(pl.String) == value for name, value in values.items()]
-    try:
-        with file.open() as source, pq.ParquetFile(source) as parquet:
-            for batch in parquet.iter_batches(_BATCH_ROWS, columns=list(values)):
-                rows = pl.DataFrame(pl.from_arrow(batch)).with_row_index("row", first)
+    with open_parquet(file, spec) as parquet:
+        for name in values:
+            if name not in parquet.schema.names:
+                raise _another(file, f"it has no column {name!r}")
+        for batch in batches(parquet, file, spec, columns=list(values)):
+            try:
+                rows = pl.DataFrame(batch).with_row_index("row", first)
                 found += rows.filter(same)["row"].to_list()
-                first += batch.num_rows
-    except OSError as error:
-        raise read_error(file, error) from None
-    except (ValueError, KeyError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            f"{file.location} is not the file that a run read: {str(error).splitlines()[0]}"
-        ) from None
+            except pl.exceptions.PolarsError as error:
+                raise _another(file, str(error).splitlines()[0]) from None
+            first += batch.num_rows
     return found
+
+
+def _another(file: InputFile, what: str) -> InputError:
+    return InputError(f"{file.location} is not the file that a run read: {what}.")

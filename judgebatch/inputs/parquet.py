@@ -1,22 +1,23 @@
 """Opening Parquet files of unknown make, in batches of bounded size."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from judgebatch.errors import InputError
 from judgebatch.inputs.arrow import DataType, ParquetFile, RecordBatch, Schema, pa, pq, pt
 from judgebatch.inputs.bounds import (
     MOST_FOOTER_BYTES,
     TooLargeError,
-    check_footer,
+    checked_groups,
     portions,
 )
 from judgebatch.inputs.files import InputFile, read_error
 from judgebatch.inputs.spec import InputSpec
+from judgebatch.inputs.thrift import RowGroup
 
 _MAGIC = b"PAR1"
 _MOST_ROWS = 100_000
@@ -53,8 +54,25 @@ def place(file: InputFile, spec: InputSpec) -> str:
     return f"The {spec.kind} file {file.location}"
 
 
+class OpenParquet(NamedTuple):
+    """An open file, and the row groups that its footer lists."""
+
+    arrow: ParquetFile
+    groups: list[RowGroup]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, as Arrow types."""
+        return self.arrow.schema_arrow
+
+    @property
+    def rows(self) -> int:
+        """The rows of all row groups."""
+        return sum(group.rows for group in self.groups)
+
+
 @contextmanager
-def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[ParquetFile]:
+def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[OpenParquet]:
     """Open a file and read its footer.
 
     Raises
@@ -79,37 +97,49 @@ def open_parquet(file: InputFile, spec: InputSpec) -> Iterator[ParquetFile]:
             pre_buffer=not here,
             buffer_size=_READ_BYTES if here else 0,
         )
-        check_footer(parquet, file.size)
+        with file.open() as handle:
+            groups = checked_groups(parquet, handle, file.size)
         _decode_names(parquet.schema_arrow)
     except (TooLargeError, *_FAILURES) as error:
         raise _failed(file, where, error) from None
     with parquet:
-        yield parquet
+        yield OpenParquet(parquet, groups)
 
 
-def spans(parquet: ParquetFile) -> list[Span]:
+def spans(parquet: OpenParquet) -> list[Span]:
     """Return the file in parts that can be read side by side: about 128 MiB or 500,000 rows.
 
     The parts depend on the file alone.
     """
-    meta = parquet.metadata
     found: list[Span] = []
     first = first_row = row = size = 0
-    for index in range(meta.num_row_groups):
-        group = meta.row_group(index)
-        size += group.total_byte_size
-        row += group.num_rows
+    for index, group in enumerate(parquet.groups):
+        size += group.unpacked
+        row += group.rows
         full = size >= _SPAN_BYTES or row - first_row >= _SPAN_ROWS
-        if full or index == meta.num_row_groups - 1:
+        if full or index == len(parquet.groups) - 1:
             found.append(Span(range(first, index + 1), first_row))
             first, first_row, size = index + 1, row, 0
     return found or [Span()]
 
 
 def batches(
-    parquet: ParquetFile, file: InputFile, spec: InputSpec, span: Span
+    parquet: OpenParquet,
+    file: InputFile,
+    spec: InputSpec,
+    span: Span = Span(),
+    columns: Sequence[str] | None = None,
 ) -> Iterator[RecordBatch]:
     """Yield the rows of a span in order, in batches of up to 100,000 rows or about 64 MiB.
+
+    Parameters
+    ----------
+    parquet, file, spec
+        The open file, and which it is.
+    span
+        The part of it.
+    columns
+        The names of those to read; without them all.
 
     Raises
     ------
@@ -117,12 +147,12 @@ def batches(
         A page is damaged, text is not UTF-8, the file would take too much memory, or it changed.
     """
     # Every row of JSON repeats the names.
-    names = sum(len(name) + _PUNCTUATION for name in parquet.schema_arrow.names)
+    names = sum(len(name) + _PUNCTUATION for name in parquet.schema.names)
     most = max(1, min(_MOST_ROWS, _BATCH_BYTES // max(1, names)))
     gathered: list[RecordBatch] = []
     rows = unpacked = 0
     try:
-        for batch in _pieces(parquet, file, span, most):
+        for batch in _pieces(parquet, file, span, columns, most):
             if gathered and (rows + len(batch) > most or unpacked + batch.nbytes > _BATCH_BYTES):
                 yield from _joined(gathered)
                 gathered, rows, unpacked = [], 0, 0
@@ -135,18 +165,19 @@ def batches(
         raise _failed(file, place(file, spec), error) from None
 
 
-def _pieces(parquet: ParquetFile, file: InputFile, span: Span, most: int) -> Iterator[RecordBatch]:
+def _pieces(
+    parquet: OpenParquet, file: InputFile, span: Span, columns: Sequence[str] | None, most: int
+) -> Iterator[RecordBatch]:
     """Yield small batches of a span, of which none is larger than the bounds allow."""
-    meta = parquet.metadata
-    within = range(meta.num_row_groups) if span.groups is None else span.groups
-    whole = span.groups is None
-    told = meta.num_rows if whole else sum(meta.row_group(one).num_rows for one in within)
+    arrow, listed = parquet
+    within = range(len(listed)) if span.groups is None else span.groups
+    told = sum(listed[one].rows for one in within)
     total = unpacked = 0
     with file.open() as raw:
         # In an object store every read is a request.
         handle = raw if isinstance(file.location, Path) else _in_large_reads(raw)
-        for groups, rows in portions(parquet, handle, file.size, within):
-            for given in parquet.iter_batches(batch_size=min(most, rows), row_groups=groups):
+        for groups, rows in portions(arrow, listed, handle, file.size, within):
+            for given in arrow.iter_batches(min(most, rows), groups, columns):
                 given.validate(full=True)
                 batch = _without_views(given)
                 total += len(batch)

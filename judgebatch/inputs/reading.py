@@ -71,8 +71,8 @@ def inspect_file(file: InputFile, spec: InputSpec) -> FileShape:
         As :func:`read_file`, as far as the footer shows it.
     """
     with open_parquet(file, spec) as parquet:
-        layout = lay_out(parquet.schema_arrow, spec, place(file, spec))
-        return FileShape(parquet.metadata.num_rows, tuple(name for name, _ in layout.extras))
+        layout = lay_out(parquet.schema, spec, place(file, spec))
+        return FileShape(parquet.rows, tuple(name for name, _ in layout.extras))
 
 
 def split_file(file: InputFile, spec: InputSpec) -> list[Span]:
@@ -100,7 +100,7 @@ def read_file(file: InputFile, spec: InputSpec, span: Span = WHOLE) -> Iterator[
     """
     where = place(file, spec)
     with open_parquet(file, spec) as parquet:
-        layout = lay_out(parquet.schema_arrow, spec, where)
+        layout = lay_out(parquet.schema, spec, where)
         first_row = span.first_row
         for batch in batches(parquet, file, spec, span):
             yield _accept(batch, layout, spec, file, first_row)

@@ -1,7 +1,8 @@
-"""What Parquet says in Thrift's compact protocol and Arrow does not tell: page headers, codecs.
+"""What Parquet says in Thrift's compact protocol: row groups, their columns, page headers.
 
-Arrow reads page headers and shows them to nobody. It shows a column's codec, but a number that
-stands for none ends the process there.
+Arrow reads page headers and shows them to nobody. Row groups and their columns it shows, but where
+a footer contradicts itself (an unknown codec, a histogram of another length) asking it for one
+ends the process.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,8 @@ _LARGEST = 16 << 20
 """Bytes of a header; Arrow's own limit."""
 _DEEPEST = 8
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
-_INTEGERS = (4, 5, 6)
+_I64 = 6
+_INTEGERS = (4, 5, _I64)
 
 
 class Page(NamedTuple):
@@ -31,6 +33,28 @@ class Page(NamedTuple):
     unpacked: int
     values: int
     encoding: int
+
+
+class Chunk(NamedTuple):
+    """A column in one row group.
+
+    ``packed`` bytes hold its ``values`` (nulls and elements of lists among them); the first page
+    of data starts at byte ``data``, and one with a dictionary at ``dictionary``, if there is one.
+    """
+
+    codec: int
+    values: int
+    packed: int
+    data: int
+    dictionary: int | None
+
+
+class RowGroup(NamedTuple):
+    """A row group: its rows, the bytes they take unpacked, and its columns."""
+
+    rows: int
+    unpacked: int
+    columns: list[Chunk]
 
 
 def pages(handle: BinaryIO, start: int, end: int, values: int) -> Iterator[Page]:
@@ -55,41 +79,51 @@ def pages(handle: BinaryIO, start: int, end: int, values: int) -> Iterator[Page]
         start = page.start + page.packed
 
 
-def codecs(footer: bytes) -> list[list[int]]:
-    """Return the number of the codec of each column, by row group.
+def row_groups(footer: bytes, n_columns: int) -> list[RowGroup]:
+    """Return the row groups that a footer lists, each with its columns.
 
     Raises
     ------
     ValueError
-        The footer is damaged.
+        The footer is damaged, or a row group has not the ``n_columns`` of the schema.
     """
-    found: list[list[int]] = []
 
-    def column(data: bytes, at: int) -> int:
-        fields, at = _struct(data, at, 2)
-        found[-1].append(_integer(fields, 4))
-        return at
+    def column(data: bytes, at: int) -> tuple[Chunk, int]:
+        found, at = _scan(data, at, {3: (_STRUCT, lambda data, at: _struct(data, at, 2))})
+        fields = _wanted(found, 3)
+        codec, values, packed, start = (_integer(fields, number) for number in (4, 5, 7, 9))
+        dictionary = fields.get(11)
+        if not isinstance(dictionary, int):
+            dictionary = None
+        return Chunk(codec, values, packed, start, dictionary), at
 
-    def chunk(data: bytes, at: int) -> int:
-        return _scan(data, at, {3: (_STRUCT, column)})
-
-    def group(data: bytes, at: int) -> int:
-        found.append([])
-        return _scan(data, at, {1: (_LIST, lambda data, at: _each(data, at, chunk))})
+    def group(data: bytes, at: int) -> tuple[RowGroup, int]:
+        columns = (_LIST, lambda data, at: _each(data, at, column))
+        found, at = _scan(data, at, {1: columns, 2: (_I64, _zigzag), 3: (_I64, _zigzag)})
+        one = RowGroup(_wanted(found, 3), _wanted(found, 2), _wanted(found, 1))
+        if len(one.columns) != n_columns:
+            raise ValueError(
+                f"a row group has {len(one.columns):,} columns, and its schema {n_columns:,}"
+            )
+        return one, at
 
     try:
-        _scan(footer, 0, {4: (_LIST, lambda data, at: _each(data, at, group))})
+        found, _ = _scan(footer, 0, {4: (_LIST, lambda data, at: _each(data, at, group))})
     except IndexError:
         raise ValueError("the footer has no end") from None
-    return found
+    listed: list[RowGroup] = _wanted(found, 4)
+    return listed
 
 
-_Reader = Callable[[bytes, int], int]
-"""Takes bytes and where a value starts, returns where it ends."""
+_Reader = Callable[[bytes, int], tuple[Any, int]]
+"""Takes bytes and where a value starts, returns it and where it ends."""
 
 
-def _scan(data: bytes, at: int, wanted: Mapping[int, tuple[int, _Reader]]) -> int:
+def _scan(
+    data: bytes, at: int, wanted: Mapping[int, tuple[int, _Reader]]
+) -> tuple[dict[int, Any], int]:
     """Go through a struct, and read some of its fields with readers of their own."""
+    found: dict[int, Any] = {}
     number = 0
     while data[at]:
         number, kind, at = _field(data, at, number)
@@ -97,20 +131,28 @@ def _scan(data: bytes, at: int, wanted: Mapping[int, tuple[int, _Reader]]) -> in
             expected, read = wanted[number]
             if kind != expected:
                 raise ValueError(f"field {number} of the footer has the wrong type")
-            at = read(data, at)
+            found[number], at = read(data, at)
         else:
             _, at = _value(data, at, kind, 1)
-    return at + 1
+    return found, at + 1
 
 
-def _each(data: bytes, at: int, read: _Reader) -> int:
+def _wanted(found: Mapping[int, Any], number: int) -> Any:
+    if number not in found:
+        raise ValueError(f"the footer lacks field {number} of a row group")
+    return found[number]
+
+
+def _each(data: bytes, at: int, read: _Reader) -> tuple[list[Any], int]:
     """Read every struct of a list."""
     count, kind, at = _list(data, at)
     if count and kind != _STRUCT:
         raise ValueError("a list of the footer has the wrong type")
+    items = []
     for _ in range(count):
-        at = read(data, at)
-    return at
+        item, at = read(data, at)
+        items.append(item)
+    return items, at
 
 
 def _page(fields: dict[int, Any], start: int) -> Page:
@@ -125,7 +167,7 @@ def _page(fields: dict[int, Any], start: int) -> Page:
 def _integer(fields: dict[int, Any], number: int) -> int:
     value = fields.get(number)
     if not isinstance(value, int):
-        raise ValueError(f"a page header lacks its field {number}")  # noqa: TRY004
+        raise ValueError(f"a page header or column lacks its field {number}")  # noqa: TRY004
     return value
 
 

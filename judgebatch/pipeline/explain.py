@@ -256,5 +256,5 @@ def _sources(
             continue
         ids = {"tenant_id": tenant_id, "episode_id": episode_id}
         same = {spec.columns.get(column, column): value for column, value in ids.items()}
-        found += [{"file": path, "row": row} for row in rows_with(there[path], same)]
+        found += [{"file": path, "row": row} for row in rows_with(there[path], spec, same)]
     return found, gone

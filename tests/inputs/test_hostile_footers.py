@@ -8,6 +8,7 @@ import pytest
 from judgebatch.errors import InputError
 from judgebatch.inputs import discover, inspect_file, read_file
 from tests.inputs.crafted import (
+    STRUCT,
     Struct,
     chunk_of,
     lied,
@@ -71,6 +72,59 @@ def test_rows_that_the_row_groups_do_not_have_are_refused(tmp_path):
             chunk_of(footer, column)[5][1] = 2**29
 
     assert "night.parquet" in refused(tmp_path, lied(written(episodes(2)), every))
+
+
+def _size_statistics(footer: Struct) -> Struct:
+    found: Struct = chunk_of(footer)[16][1]
+    return found
+
+
+def _longer_histogram(footer: Struct) -> None:
+    levels = _size_statistics(footer)[3]
+    levels[1][1] = [*levels[1][1], 1]
+
+
+def _texts_of_numbers(footer: Struct) -> None:
+    of_text = _size_statistics(footer)
+    chunk_of(footer, 5)[16] = [STRUCT, of_text]
+
+
+def _one_column_less(footer: Struct) -> None:
+    del footer[4][1][1][0][1][1][1][-1]
+
+
+def _one_column_more(footer: Struct) -> None:
+    columns = footer[4][1][1][0][1][1][1]
+    columns.append(columns[0])
+
+
+def _without_columns(footer: Struct) -> None:
+    del footer[4][1][1][0][1]
+
+
+def _without_a_size(footer: Struct) -> None:
+    del chunk_of(footer)[7]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        _longer_histogram,
+        _texts_of_numbers,
+        _one_column_less,
+        _one_column_more,
+        _without_columns,
+        _without_a_size,
+    ],
+)
+def test_row_groups_that_contradict_the_schema_are_refused(tmp_path, lie):
+    """Arrow ends the process where it is asked for the columns of some of these."""
+    content = lied(written(episodes(2)), lie)
+    project(tmp_path, content)
+    wanted = spec(tmp_path, path="episodes")
+    (file,) = discover(wanted)
+    with pytest.raises(InputError, match="is damaged Parquet"):
+        list(read_file(file, wanted))
 
 
 @pytest.mark.parametrize("groups", [100, 2_000])

@@ -77,7 +77,7 @@ def test_rows_and_digest_are_those_of_the_same_file_on_disk(
     (batch,) = read_file(there, spec(url))
     (same,) = read_file(here, InputSpec(InputKind.EPISODES, tmp_path, "."))
     assert batch.rows.equals(same.rows)
-    assert rows_with(there, {"episode_id": "ep-4711"}) == [4711]
+    assert rows_with(there, spec(url), {"episode_id": "ep-4711"}) == [4711]
 
 
 @pytest.mark.parametrize("fault", ["slow_down", "drop_before", "cut", "hang", "too_many"])
