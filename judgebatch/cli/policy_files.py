@@ -11,7 +11,9 @@ import pyarrow as pa
 from judgebatch.contracts.policies import AnswerRows
 from judgebatch.contracts.table import conform, schema_of
 from judgebatch.errors import InputError, UsageError, did_you_mean
+from judgebatch.inputs import InputKind, InputSpec, discover
 from judgebatch.inputs.answers import read_distributions
+from judgebatch.inputs.parquet import batches, open_parquet
 from judgebatch.pipeline.policy_plan import read_text
 from judgebatch.policies import Question, ValidatedPolicy
 from judgebatch.policies.admission import KEY, compare_answers
@@ -70,7 +72,7 @@ def load_answers(path: Path) -> pl.DataFrame:
         It cannot be read, or lacks a column or a key.
     """
     readers: dict[str, Callable[[Path], pl.DataFrame]] = {
-        ".parquet": pl.read_parquet,
+        ".parquet": _read_parquet,
         ".csv": _read_csv,
         ".ndjson": _read_ndjson,
         ".jsonl": _read_ndjson,
@@ -84,12 +86,21 @@ def load_answers(path: Path) -> pl.DataFrame:
         raise UsageError(f"There is no file {path}. Check the path of --answers.")
     try:
         frame = readers[path.suffix.lower()](path)
-    except (pl.exceptions.PolarsError, duckdb.Error, OSError) as error:
+    except (pl.exceptions.PolarsError, pa.ArrowException, duckdb.Error, OSError) as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(
             f"{path} cannot be read as {path.suffix.lower()[1:]}: {reason}. Correct the file."
         ) from error
     return _as_answers(frame, path)
+
+
+def _read_parquet(path: Path) -> pl.DataFrame:
+    place = path.resolve()
+    spec = InputSpec(kind=InputKind.ANSWERS, root=place.parent, path=str(place))
+    (file,) = discover(spec)
+    with open_parquet(file, spec) as parquet:
+        frames = [pl.DataFrame(batch) for batch in batches(parquet, file, spec)]
+        return pl.concat(frames) if frames else pl.DataFrame(parquet.schema.empty_table())
 
 
 def _read_csv(path: Path) -> pl.DataFrame:

@@ -148,12 +148,22 @@ def test_answers_may_come_without_a_tenant(tmp_path: Path):
     assert frame.schema["probabilities"] == DISTRIBUTION
 
 
+@pytest.mark.parametrize("at", [0.2, 0.5, 0.9])
+def test_damaged_answers_are_refused_by_name(files: dict[str, Path], at: float, capfd):
+    path = files["answers.parquet"]
+    content = path.read_bytes()
+    path.write_bytes(content[: int(at * len(content))] + content[int(at * len(content)) + 9 :])
+    with pytest.raises(InputError, match="is damaged Parquet"):
+        load_answers(path)
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("name", "text", "error", "said"),
     [
         ("a.txt", "", UsageError, "not known how to read it"),
         ("missing.csv", None, UsageError, "There is no file"),
-        ("a.parquet", "not Parquet", InputError, "cannot be read as parquet"),
+        ("a.parquet", "not Parquet", InputError, "should be Parquet and is not"),
         ("a.ndjson", "{]\n", InputError, "cannot be read as ndjson"),
         ("a.csv", "episode,question\ne,q\n", InputError, "did you mean 'episode'"),
         ("a.csv", "episode_id,question,answer_type\n,q,noul\n", InputError, "row 0: episode_id"),
