@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from judgebatch.contracts.table import Table, conform, empty
+from judgebatch.warehouse.failpoints import failpoint
 
 ID = ["id_high", "id_low"]
 TIER_GROWTH = 4
@@ -116,6 +117,7 @@ class Identities:
             merged.append(conform(file.all(), self.table))
             rows += file.rows
         write_identities(folder / f"{run:06d}.arrow", pl.concat(merged))
+        failpoint("state.identities")
         return [file.path for file in kept]
 
 

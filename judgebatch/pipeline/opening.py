@@ -10,6 +10,7 @@ from judgebatch.inputs import InputFile, InputKind, InputSpec, discover
 from judgebatch.settings import Settings
 from judgebatch.warehouse import RunLog, Warehouse
 from judgebatch.warehouse.durable import writing
+from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import VIEWS
 from judgebatch.warehouse.manifest import InputFile as ConsumedFile
 
@@ -89,6 +90,7 @@ class Hints:
         }
         content = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
         with writing("what is known of the inputs", HINTS, DERIVED):
+            failpoint("hints.write")
             self._storage.replace(HINTS, content)
 
 

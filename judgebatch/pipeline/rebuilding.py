@@ -24,9 +24,11 @@ from judgebatch.warehouse.durable import (
     fsync_file,
     link_or_copy,
     sha256_of_bytes,
+    sweep_abandoned,
     temporary_beside,
     writing,
 )
+from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import RUNS, SPARE, STATE, run_name
 from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.verify_objects import with_fresh_copies
@@ -99,6 +101,7 @@ def rebuild_state(
                 f"{warehouse.name} is being written. Nothing was done; wait for the run to end."
             )
         with lock, with_fresh_copies(warehouse) as seen:
+            sweep_abandoned(layout.root)
             return _Rebuilding(seen, seen.runs()).all(progress)
 
 
@@ -180,16 +183,21 @@ class _Rebuilding:
             return None
         made = temporary_beside(self._warehouse.layout.root / path.name)
         try:
+            failpoint("rebuild.make")
             how = self._make(made, run, entry)
             if how is None or damage_of(made, entry) is not None:
                 return None
+            failpoint("rebuild.made")
             made.chmod(0o444)
             fsync_file(made)
+            failpoint("rebuild.synced")
             path.parent.mkdir(parents=True, exist_ok=True)
             made.replace(path)
+            failpoint("rebuild.renamed")
         finally:
             made.unlink(missing_ok=True)
         self._warehouse.storage.put_back(run, entry, path)
+        failpoint("rebuild.durable")
         self._sound[entry.sha256] = path
         return how
 

@@ -105,6 +105,8 @@ def release_rows(
     if can.is_empty() and counts:
         raise UsageError(f"nothing was released: {refusal(counts)}.")
     if dry_run or new.is_empty():
+        if done.already and not dry_run:
+            publish(warehouse)  # the release may have been killed after its commit
         return done
     with warehouse.begin(RunKind.RELEASE, as_of, log) as staging:
         check_files(warehouse, staging.parent)

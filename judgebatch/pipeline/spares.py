@@ -14,6 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from judgebatch.pipeline.checkpoint import is_identity_file, is_pending_file
 from judgebatch.warehouse import Manifest, Staging
+from judgebatch.warehouse.durable import writing
+from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import SPARE, STATE
 
 ENDING = ".tar"
@@ -45,10 +47,13 @@ def keep_spares(staging: Staging) -> None:
         carried = all(staging.is_carried(path.removeprefix(f"{STATE}/")) for path in members)
         if carried and before.get(archive) == members:
             staging.link_from_parent(relative, SPARE)
+            failpoint("spares.linked")
         else:
             target = staging.root / archive
             target.parent.mkdir(exist_ok=True)
-            pack(target, {path: staging.root / path for path in members})
+            with writing("the spare copy of the checkpoint", target):
+                pack(target, {path: staging.root / path for path in members})
+                failpoint("spares.packed")
 
 
 def _archives(run: Manifest | None) -> dict[str, list[str]]:
@@ -69,6 +74,7 @@ def pack(target: Path, files: Mapping[str, Path]) -> None:
             member.mode = 0o444
             with path.open("rb") as content:
                 archive.addfile(member, content)
+            failpoint("spares.write")
 
 
 def unpacked(archive: Path) -> dict[str, bytes]:

@@ -28,6 +28,7 @@ from judgebatch.warehouse.durable import (
     temporary_beside,
     writing,
 )
+from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import table_folder
 from judgebatch.warehouse.manifest import FileEntry, Manifest
 from judgebatch.warehouse.parquet import write_table
@@ -98,6 +99,7 @@ def export_tenant(warehouse: Warehouse, tenant_id: str, out: Path, progress: Pro
                     "sha256": sha256_of(path),
                 }
             )
+            failpoint("export.table")
             progress(done, len(tables))
         counts = {str(entry["path"]): int(str(entry["rows"])) for entry in entries}
         if not any(counts.values()):
@@ -173,6 +175,7 @@ def export_latest(warehouse: Warehouse, out: Path, progress: Progress) -> Export
             except duckdb.IOException as error:
                 raise _unreadable(name, error) from error
             counts[path.name] = pq.read_metadata(path).num_rows
+            failpoint("export.table")
             progress(done, len(names))
         shutil.rmtree(folder / ".spill", ignore_errors=True)
     return Exported(out, log.newest, counts)
@@ -230,13 +233,17 @@ def _appearing(out: Path, warehouse: Warehouse) -> Iterator[Path]:
         folder = temporary_beside(out)
         folder.mkdir()
         try:
+            failpoint("export.folder")
             yield folder
+            failpoint("export.written")
             for path in files_below(folder):
                 fsync_file(path)
             fsync_folder(folder)
+            failpoint("export.synced")
             if out.exists():
                 raise UsageError(f"{out} came into being meanwhile. {_CONSEQUENCE}")
             folder.rename(out)
+            failpoint("export.renamed")
             fsync_folder(out.parent)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

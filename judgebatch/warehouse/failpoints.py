@@ -48,6 +48,36 @@ FAILPOINTS = (
 )
 """Every failpoint of a run, in about the order in which a run meets them."""
 
+GRADING_FAILPOINTS = (
+    "state.identities",
+    "spares.linked",
+    "spares.write",
+    "spares.packed",
+    "hints.write",
+)
+"""Those that only a run that grades meets: its checkpoint, the spare copy, what it remembers."""
+
+REBUILD_FAILPOINTS = (
+    "rebuild.make",
+    "rebuild.made",
+    "rebuild.synced",
+    "rebuild.renamed",
+    "rebuild.durable",
+)
+"""Those of ``judgebatch rebuild-state``, for each file that it makes again."""
+
+EXPORT_FAILPOINTS = (
+    "export.folder",
+    "export.table",
+    "export.written",
+    "export.synced",
+    "export.renamed",
+)
+"""Those of ``judgebatch export``."""
+
+GC_FAILPOINTS = ("gc.remove", "gc.removed")
+"""Those of ``judgebatch gc``, for each thing that it removes."""
+
 OBJECT_FAILPOINTS = (
     "objects.announced",
     "objects.put",

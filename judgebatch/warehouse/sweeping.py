@@ -5,6 +5,7 @@ from pathlib import Path
 
 from judgebatch.errors import WarehouseConflictError
 from judgebatch.warehouse.durable import abandoned, writing
+from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import Layout
 from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.staging import dead_staging
@@ -58,10 +59,12 @@ def sweep(warehouse: Warehouse) -> list[tuple[str, str]]:
         with lock:
             found = _listed(warehouse.layout, dead_staging(warehouse.layout))
             for path, _ in found:
+                failpoint("gc.remove")
                 if path.is_dir():
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)
+                failpoint("gc.removed")
             orphans = warehouse.storage.orphans()
             warehouse.storage.remove(name for name, _ in orphans)
             return [

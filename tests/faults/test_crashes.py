@@ -3,6 +3,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,15 @@ import polars as pl
 import pytest
 
 from judgebatch.warehouse import Warehouse, verify
-from judgebatch.warehouse.failpoints import FAILPOINTS, OBJECT_FAILPOINTS, VARIABLE
+from judgebatch.warehouse.failpoints import (
+    EXPORT_FAILPOINTS,
+    FAILPOINTS,
+    GC_FAILPOINTS,
+    GRADING_FAILPOINTS,
+    OBJECT_FAILPOINTS,
+    REBUILD_FAILPOINTS,
+    VARIABLE,
+)
 from judgebatch.warehouse.sweeping import rubbish
 from tests.faults.night import night
 from tests.warehouse.nights import files_of
@@ -41,6 +50,7 @@ def die(warehouse: Warehouse, failpoint: str) -> None:
     seen = [graded(warehouse)]
     while process.poll() is None:
         seen.append(graded(warehouse))
+        time.sleep(0.01)
     assert process.stderr is not None
     told = process.stderr.read().decode()
     process.stderr.close()
@@ -112,11 +122,20 @@ def test_a_kill_during_the_recovery_from_a_kill(
 def test_every_failpoint_stands_in_the_code_once() -> None:
     sources = [
         path.read_text()
-        for folder in ("warehouse", "reporting")
+        for folder in ("warehouse", "pipeline", "reporting")
         for path in (Path(__file__).parents[2] / "judgebatch" / folder).rglob("*.py")
         if path.name != "failpoints.py"
     ]
     text = "\n".join(sources)
-    every = (*FAILPOINTS, *OBJECT_FAILPOINTS)
-    assert {name: text.count(f'failpoint("{name}")') for name in every} == dict.fromkeys(every, 1)
-    assert text.count('failpoint("') == len(every)
+    every = (
+        *FAILPOINTS,
+        *GRADING_FAILPOINTS,
+        *REBUILD_FAILPOINTS,
+        *EXPORT_FAILPOINTS,
+        *GC_FAILPOINTS,
+        *OBJECT_FAILPOINTS,
+    )
+    # Both exports write tables.
+    times = dict.fromkeys(every, 1) | {"export.table": 2}
+    assert {name: text.count(f'failpoint("{name}")') for name in every} == times
+    assert text.count('failpoint("') == sum(times.values())

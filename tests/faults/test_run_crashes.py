@@ -5,6 +5,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -12,14 +14,14 @@ import pytest
 
 from judgebatch.cli.main import run_command
 from judgebatch.warehouse import Warehouse, open_warehouse, verify
-from judgebatch.warehouse.failpoints import FAILPOINTS, VARIABLE
+from judgebatch.warehouse.failpoints import FAILPOINTS, GRADING_FAILPOINTS, VARIABLE
 from judgebatch.warehouse.sweeping import rubbish
 from tests.warehouse.nights import files_of
 
 NIGHTS = ("2026-03-02T03:00:00Z", "2026-03-03T03:00:00Z")
-SAMPLE = ("pieces.written", "commit.durable")
+SAMPLE = ("spares.write", "commit.durable")
 RECOVERY_ONLY = ("staging.sweep", "staging.swept")
-ALWAYS_MET = [name for name in FAILPOINTS if name not in RECOVERY_ONLY]
+ALWAYS_MET = [name for name in (*FAILPOINTS, *GRADING_FAILPOINTS) if name not in RECOVERY_ONLY]
 
 
 def night(corpus: Path, number: int) -> int:
@@ -73,6 +75,7 @@ def die(corpus: Path, failpoint: str) -> None:
     seen = {graded(warehouse)}
     while process.poll() is None:
         seen.add(graded(warehouse))
+        time.sleep(0.01)
     told = process.communicate()[1].decode()
     assert process.returncode == -signal.SIGKILL, (failpoint, told)
     seen.add(graded(warehouse))
@@ -109,8 +112,14 @@ def test_a_run_killed_at_any_step_is_finished_by_the_next(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("nth", [2, 7, 15, 30])
-@pytest.mark.parametrize("failpoint", ["pieces.write", "pieces.written", "tables.write"])
+@pytest.mark.parametrize(
+    ("failpoint", "nth"),
+    [
+        *product(["pieces.write", "pieces.written", "tables.write"], [2, 7, 15, 30]),
+        *product(["spares.write", "spares.packed"], [2, 3]),
+        ("state.identities", 5),
+    ],
+)
 def test_a_run_killed_at_a_later_piece_or_table_is_finished_by_the_next(
     corpus: Path, undisturbed: dict[str, bytes], failpoint: str, nth: int
 ) -> None:
@@ -120,7 +129,7 @@ def test_a_run_killed_at_a_later_piece_or_table_is_finished_by_the_next(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("second", ["staging.sweep", "staging.swept", "commit.manifest"])
-@pytest.mark.parametrize("first", ["pieces.written", "commit.read_only", "commit.rename"])
+@pytest.mark.parametrize("first", ["pieces.written", "spares.write", "commit.read_only"])
 def test_a_run_killed_while_it_recovers_from_a_kill_is_finished_by_the_next(
     corpus: Path, undisturbed: dict[str, bytes], first: str, second: str
 ) -> None:
