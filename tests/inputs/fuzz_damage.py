@@ -36,6 +36,8 @@ _NUMBERS = st.one_of(
 _SHIFTS = st.integers(-3, 3) | st.sampled_from([-100, 100, 1000, 2**20, 2**32])
 _TEXTS = st.binary(max_size=12) | st.sampled_from([b"tenant_id", b"x" * 5000, b"\xff\xfe", b"\0"])
 _KINDS = {1: None, 2: None, 3: 1, I32: 1, I64: 1, BINARY: b"x", LIST: [I32, [1]], STRUCT: {}}
+_LOST = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""How it shows that a file is damaged too much to find its structure: its bytes are left."""
 _SCHEMA_KEY = b"ARROW:schema"
 
 
@@ -51,8 +53,7 @@ def damaged(draw: st.DrawFn, seeds: Mapping[str, Seed]) -> tuple[str, Seed]:
         way = draw(st.sampled_from(ways))
         try:
             content = way(draw, content)
-        except (AssertionError, IndexError, KeyError, ValueError, TypeError, RecursionError):
-            # Damaged so much that its structure is not found again: bytes are left.
+        except _LOST:
             content = _bytes(draw, content)
     return name, Seed(kind, content)
 
@@ -137,7 +138,7 @@ def _page(draw: st.DrawFn, content: bytes) -> bytes:
 def _arrow_schema(draw: st.DrawFn, content: bytes) -> bytes:
     """Damage the schema that Arrow keeps beside that of Parquet."""
     footer, start = footer_of(content)
-    pair = next(one for one in footer[5][1][1] if one[1][1] == _SCHEMA_KEY)
+    (pair,) = (one for one in footer[5][1][1] if one[1][1] == _SCHEMA_KEY)
     schema = base64.b64decode(pair[2][1])
     pair[2][1] = base64.b64encode(_hit(draw, schema, 0, len(schema)))
     return with_footer(content[:start], write_struct(footer))

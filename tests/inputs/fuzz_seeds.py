@@ -26,6 +26,9 @@ class Seed(NamedTuple):
     kind: str
     content: bytes
 
+    def __repr__(self) -> str:
+        return f"<{len(self.content)} bytes of {self.kind}>"
+
 
 def _arrow(table: pa.Table, **how: Any) -> bytes:
     sink = pa.BufferOutputStream()

@@ -144,7 +144,7 @@ def fuzzed(worker: Worker, whole: dict[str, Seed], examples: int) -> None:
 
 
 def test_a_damaged_file_is_read_or_refused_by_name(worker: Worker, whole: dict[str, Seed]) -> None:
-    fuzzed(worker, whole, 400)
+    fuzzed(worker, whole, 300)
 
 
 @pytest.mark.soak
