@@ -17,9 +17,10 @@ from logging import WARNING
 from judgebatch.errors import UsageError
 from judgebatch.inputs.reading import inspect_file
 from judgebatch.logs import say
+from judgebatch.pipeline.deriving import publish_derived
 from judgebatch.pipeline.mapping import Mapper, in_process
-from judgebatch.pipeline.opening import NewFiles
-from judgebatch.pipeline.run import Opened, commit_night, open_run, publish_derived
+from judgebatch.pipeline.opening import NewFiles, Opened, open_run
+from judgebatch.pipeline.run import commit_night
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import Manifest

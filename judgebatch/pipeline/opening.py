@@ -1,4 +1,4 @@
-"""Open: which input files are new, and under which settings the run stands."""
+"""Open a run: its settings, plan, judge and warehouse, and which input files are new."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,8 +7,10 @@ from hashlib import sha256
 import orjson
 
 from judgebatch.inputs import InputFile, InputKind, InputSpec, discover
+from judgebatch.pipeline.judge import Attached, attached_judge
+from judgebatch.pipeline.policy_plan import PolicyPlan, read_plan
 from judgebatch.settings import Settings
-from judgebatch.warehouse import RunLog, Warehouse
+from judgebatch.warehouse import RunLog, Warehouse, open_or_init
 from judgebatch.warehouse.durable import writing
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import VIEWS
@@ -128,3 +130,49 @@ def as_consumed(found: Found, digest: str, rows: int | None = None) -> ConsumedF
 def settings_hash(settings: Settings) -> str:
     """Return the hash under which the warehouse keeps the effective settings."""
     return sha256(settings.effective_text().encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a run starts from."""
+
+    settings: Settings
+    settings_hash: str
+    plan: PolicyPlan
+    judge: Attached | None
+    warehouse: Warehouse
+    log: RunLog
+    files: list[Found]
+    inputs: NewFiles
+    hints: Hints
+
+
+def open_run(settings: Settings) -> Opened:
+    """Read the run log and find the new input files.
+
+    Raises
+    ------
+    SettingsError
+        A policy file is missing or wrong, or the judge cannot be made.
+    UsageError
+        The warehouse's folder holds something else.
+    InputError
+        An input is not there.
+    """
+    plan = read_plan(settings)
+    judge = attached_judge(settings)
+    warehouse = open_or_init(settings.warehouse, settings.scratch)
+    log = warehouse.runs()
+    files = find_files(settings)
+    hints = Hints(warehouse)
+    return Opened(
+        settings,
+        settings_hash(settings),
+        plan,
+        judge,
+        warehouse,
+        log,
+        files,
+        new_files(files, log, hints),
+        hints,
+    )

@@ -4,8 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from logging import WARNING
@@ -19,25 +18,17 @@ from judgebatch.contracts.promotions import PromotionPairs
 from judgebatch.contracts.table import Table, empty
 from judgebatch.errors import InputError
 from judgebatch.grading.clock import Clock
-from judgebatch.inputs import InputKind, split_file
+from judgebatch.inputs import split_file
 from judgebatch.judging import Counts
 from judgebatch.logs import of_run, say
 from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
+from judgebatch.pipeline.deriving import publish_derived
 from judgebatch.pipeline.grading_stage import SLICE_ROWS, grade_shards, weights
 from judgebatch.pipeline.html_report import stage_report
 from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest, whole_file
-from judgebatch.pipeline.judge import Attached, JudgeAtWork, attached_judge
+from judgebatch.pipeline.judge import JudgeAtWork
 from judgebatch.pipeline.mapping import Mapper, in_process
-from judgebatch.pipeline.opening import (
-    Found,
-    Hints,
-    NewFiles,
-    as_consumed,
-    find_files,
-    new_files,
-    settings_hash,
-)
-from judgebatch.pipeline.policy_plan import PolicyPlan, read_plan
+from judgebatch.pipeline.opening import Opened, as_consumed, open_run
 from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.releasing import stage_released
 from judgebatch.pipeline.report import RunReport, conservation, summary
@@ -46,21 +37,16 @@ from judgebatch.pipeline.shard import ShardGraded, ShardTask, promotion_of
 from judgebatch.pipeline.shard_asking import promotion_pairs_in_shard, wanted_in_shard
 from judgebatch.pipeline.spares import keep_spares
 from judgebatch.pipeline.warnings import run_warnings
-from judgebatch.reporting.metrics import metrics_text, write_metrics
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import (
     Answer,
     Manifest,
     RunFacts,
-    RunLog,
     Staging,
-    Warehouse,
     decide_as_of,
-    open_or_init,
 )
 from judgebatch.warehouse.locks import FileLock
-from judgebatch.warehouse.publishing import publish
 
 T = TypeVar("T")
 
@@ -70,52 +56,6 @@ Progress = Callable[[str, int, int], None]
 
 def silent(stage: str, done: int, total: int) -> None:
     """Show no progress."""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What a run starts from."""
-
-    settings: Settings
-    settings_hash: str
-    plan: PolicyPlan
-    judge: Attached | None
-    warehouse: Warehouse
-    log: RunLog
-    files: list[Found]
-    inputs: NewFiles
-    hints: Hints
-
-
-def open_run(settings: Settings) -> Opened:
-    """Read the run log and find the new input files.
-
-    Raises
-    ------
-    SettingsError
-        A policy file is missing or wrong, or the judge cannot be made.
-    UsageError
-        The warehouse's folder holds something else.
-    InputError
-        An input is not there.
-    """
-    plan = read_plan(settings)
-    judge = attached_judge(settings)
-    warehouse = open_or_init(settings.warehouse, settings.scratch)
-    log = warehouse.runs()
-    files = find_files(settings)
-    hints = Hints(warehouse)
-    return Opened(
-        settings,
-        settings_hash(settings),
-        plan,
-        judge,
-        warehouse,
-        log,
-        files,
-        new_files(files, log, hints),
-        hints,
-    )
 
 
 def run(
@@ -382,45 +322,3 @@ def _commit(
 def _counted(counts: Mapping[str, Any]) -> str:
     parts = ("graded", "ungraded", "waiting", "quarantined")
     return ", ".join(f"{sum(counts[part].values())} {part}" for part in parts)
-
-
-def publish_derived(opened: Opened, manifest: Manifest, started: float) -> None:
-    """Derive views and metrics from the log; what fails here is made good by the next run.
-
-    Parameters
-    ----------
-    opened
-        What the run started from.
-    manifest
-        The newest run.
-    started
-        When it began, by the monotonic clock.
-    """
-    publish(opened.warehouse)
-    opened.hints.save(opened.files, opened.inputs.digests, opened.warehouse.runs())
-    textfile = opened.settings.metrics_textfile
-    if textfile is not None:
-        _write_metrics(textfile, manifest, time.monotonic() - started)
-
-
-def _write_metrics(textfile: Path, manifest: Manifest, seconds: float) -> None:
-    counts = manifest.summary
-    write_metrics(
-        textfile,
-        metrics_text(
-            run=manifest.number,
-            as_of=manifest.as_of,
-            graded=counts["graded"],
-            ungraded=counts["ungraded"],
-            quarantined=counts["quarantined"],
-            waiting={
-                "episodes": sum(counts["waiting"].values()),
-                "comparisons": manifest.conservation["comparisons"].waiting_after,
-                "answers": manifest.conservation["answers"].waiting_after,
-            },
-            rows_read={kind.value: 0 for kind in InputKind} | counts["rows_read"],
-            judge=counts["judge"] or {},
-            duration_seconds=seconds,
-            succeeded_at=datetime.now(UTC),
-        ),
-    )

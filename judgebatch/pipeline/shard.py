@@ -51,6 +51,7 @@ from judgebatch.pipeline.releasing import marked_as_released
 from judgebatch.pipeline.scratch import Scratch, mapped
 from judgebatch.pipeline.shard_policies import (
     judge_policies,
+    policy_counts,
     policy_flow,
     policy_tables,
     read_policy_state,
@@ -231,7 +232,7 @@ def finish_shard(finish: FinishTask) -> ShardGraded:
         ungraded=total(one.ungraded for one in graded),
         quarantined=counts_by(quarantined, "reason"),
         quarantined_by_file=_by_file(quarantined),
-        policies=_policy_counts(policies.night.counts),
+        policies=policy_counts(policies.night.counts),
         waits=total(one.waits for one in graded),
         pending=total([*(one.pending for one in graded), _of_rows(asleep)]),
         carried=_inside(task.shard, carried),
@@ -393,15 +394,6 @@ def _untouched(task: ShardTask) -> ShardGraded:
 
 def _inside(shard: int, files: list[str]) -> tuple[str, ...]:
     return tuple(f"{shard_folder(shard)}/{name}" for name in files)
-
-
-def _policy_counts(counts: pl.DataFrame) -> dict[str, dict[str, int]]:
-    outcomes = ("met", "unmet", "not_evaluated")
-    totals = counts.group_by("policy").agg(pl.col(outcomes).sum()).sort("policy")
-    return {
-        policy: {outcome: int(totals[outcome][at]) for outcome in outcomes}
-        for at, policy in enumerate(totals["policy"])
-    }
 
 
 def _by_file(quarantined: pl.DataFrame) -> dict[str, dict[str, int]]:

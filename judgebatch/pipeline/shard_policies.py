@@ -147,3 +147,13 @@ def policy_flow(answers: pl.DataFrame, before: PolicyState, night: PolicyNight) 
         ended=ended,
         waiting_after=night.state.held.height,
     )
+
+
+def policy_counts(counts: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """Return, by policy, the episodes that passed, did not, and were not evaluated."""
+    outcomes = ("met", "unmet", "not_evaluated")
+    totals = counts.group_by("policy").agg(pl.col(outcomes).sum()).sort("policy")
+    return {
+        policy: {outcome: int(totals[outcome][at]) for outcome in outcomes}
+        for at, policy in enumerate(totals["policy"])
+    }
