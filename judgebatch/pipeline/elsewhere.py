@@ -33,9 +33,10 @@ from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.identity import text_hashes
 from judgebatch.pipeline import tenants
+from judgebatch.pipeline.arrow_files import mapped
 from judgebatch.pipeline.checkpoint import Checkpoint
 from judgebatch.pipeline.opening_slices import SLIM, fresh, placed, waiting_rows
-from judgebatch.pipeline.scratch import Scratch, mapped
+from judgebatch.pipeline.scratch import Scratch
 from judgebatch.pipeline.slices import TASK, Slice
 from judgebatch.pipeline.texts import ShardTexts
 from judgebatch.settings import Settings

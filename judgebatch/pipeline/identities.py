@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pyarrow as pa
-import pyarrow.ipc
 
 from judgebatch.contracts.table import Table, conform, empty
+from judgebatch.pipeline.arrow_files import mapped_table, one_array
 from judgebatch.warehouse.failpoints import failpoint
 
 ID = ["id_high", "id_low"]
@@ -28,12 +27,11 @@ class SortedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with pa.memory_map(str(path)) as source:
-            table = pyarrow.ipc.open_file(source).read_all()
+        table = mapped_table(path)
         self.rows: int = table.num_rows
         self._table = table
-        self._high: npt.NDArray[np.int64] = table.column("id_high").combine_chunks().to_numpy()
-        self._low: npt.NDArray[np.int64] = table.column("id_low").combine_chunks().to_numpy()
+        self._high: npt.NDArray[np.int64] = one_array(table, "id_high").to_numpy()
+        self._low: npt.NDArray[np.int64] = one_array(table, "id_low").to_numpy()
 
     def find(
         self, high: npt.NDArray[np.int64], low: npt.NDArray[np.int64]

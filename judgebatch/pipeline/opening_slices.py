@@ -12,8 +12,9 @@ from judgebatch.contracts.table import Table, empty, schema_of
 from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
 from judgebatch.grading.state import ShardState
 from judgebatch.pipeline import tenants
+from judgebatch.pipeline.arrow_files import mapped
 from judgebatch.pipeline.checkpoint import Checkpoint
-from judgebatch.pipeline.scratch import Scratch, mapped
+from judgebatch.pipeline.scratch import Scratch
 from judgebatch.pipeline.slices import WHOLE, Slice
 from judgebatch.settings import Settings
 

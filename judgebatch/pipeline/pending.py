@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from judgebatch.contracts.table import Table, conform, empty
+from judgebatch.pipeline.arrow_files import mapped_reader
 from judgebatch.pipeline.identities import TIER_GROWTH
 
 BATCH_ROWS = 10_000
@@ -43,10 +44,9 @@ class Stretch:
     def read(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return the rows, or some columns of them, mapped into memory."""
         at, until = self.first // BATCH_ROWS, -(-self.last // BATCH_ROWS)
-        with pa.memory_map(str(self.path)) as source:
-            reader = pyarrow.ipc.open_file(source)
-            batches = [reader.get_batch(number) for number in range(at, until)]
-            table = pa.Table.from_batches(batches, reader.schema)
+        reader = mapped_reader(self.path)
+        batches = [reader.get_batch(number) for number in range(at, until)]
+        table = pa.Table.from_batches(batches, reader.schema)
         table = table.slice(self.first - at * BATCH_ROWS, self.height)
         frame = pl.from_arrow(table if columns is None else table.select(columns), rechunk=False)
         return pl.DataFrame(frame)
@@ -58,7 +58,7 @@ class TimedFile:
     def __init__(self, path: Path, time: str) -> None:
         self.path = path
         self._time = time
-        self._reader = pyarrow.ipc.open_file(pa.memory_map(str(path)))
+        self._reader = mapped_reader(path)
         self._batches: int = self._reader.num_record_batches
         last = self._reader.get_batch(self._batches - 1)
         self.rows: int = (self._batches - 1) * BATCH_ROWS + last.num_rows

@@ -12,9 +12,9 @@ from judgebatch.contracts.accounting import Restatements
 from judgebatch.contracts.grading import AuditVerdicts
 from judgebatch.contracts.interpretations import Interpretations
 from judgebatch.grading.clock import Clock
+from judgebatch.pipeline.arrow_files import mapped
 from judgebatch.pipeline.mapping import Mapper, in_process
 from judgebatch.pipeline.readings import BATCH_TABLES, Readings
-from judgebatch.pipeline.scratch import mapped
 from judgebatch.verdicts import interpret_texts
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import Manifest, Pieces, RunFacts, RunLog, Staging, Warehouse, publish

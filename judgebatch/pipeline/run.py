@@ -21,6 +21,7 @@ from judgebatch.grading.clock import Clock
 from judgebatch.inputs import split_file
 from judgebatch.judging import Counts
 from judgebatch.logs import of_run, say
+from judgebatch.pipeline.arrow_files import mapped
 from judgebatch.pipeline.checkpoint import Checkpoint, check_files, shard_folder
 from judgebatch.pipeline.deriving import publish_derived
 from judgebatch.pipeline.grading_stage import SLICE_ROWS, grade_shards, weights
@@ -32,7 +33,7 @@ from judgebatch.pipeline.opening import Opened, as_consumed, open_run
 from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.releasing import stage_released
 from judgebatch.pipeline.report import RunReport, conservation, summary
-from judgebatch.pipeline.scratch import Scratch, mapped
+from judgebatch.pipeline.scratch import Scratch
 from judgebatch.pipeline.shard import ShardGraded, ShardTask, promotion_of
 from judgebatch.pipeline.shard_asking import promotion_pairs_in_shard, wanted_in_shard
 from judgebatch.pipeline.spares import keep_spares

@@ -4,25 +4,13 @@ Uncompressed, so that a reader maps them into memory and takes single columns or
 reading the rest: the verdicts' texts are most of the bytes and are needed once.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.ipc
 
 from judgebatch.contracts.table import Table, conform, empty
-
-
-def mapped(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return an uncompressed Arrow file, or some columns of it, as a frame that stays on disk.
-
-    Pages are read when they are used, and let go with the frame.
-    """
-    with pa.memory_map(str(path)) as source:
-        table = pyarrow.ipc.open_file(source).read_all()
-    return pl.DataFrame(table if columns is None else table.select(columns))
+from judgebatch.pipeline.arrow_files import mapped
 
 
 @dataclass(frozen=True)
@@ -44,7 +32,9 @@ class Scratch:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{sequence[0]:07d}-{sequence[1]:012d}.arrow"
         temporary = path.with_suffix(".partial")
-        conform(rows, table).rechunk().write_ipc(temporary, compression="uncompressed")
+        conform(rows, table).rechunk().write_ipc(
+            temporary, compression="uncompressed", record_batch_size=max(rows.height, 1)
+        )
         temporary.replace(path)
 
     def paths(self, table: type[Table], shard: int) -> list[Path]:

@@ -37,6 +37,7 @@ from judgebatch.grading.consideration import CONSIDERED_SCHEMA
 from judgebatch.grading.night import Flow
 from judgebatch.grading.promotions import Promotion, decide_promotions, open_promotions
 from judgebatch.grading.publication import budgets, grading_counts, quarantine
+from judgebatch.pipeline.arrow_files import mapped
 from judgebatch.pipeline.bundles import read_bundle, read_frame
 from judgebatch.pipeline.checkpoint import (
     IDENTITY_TABLES,
@@ -48,7 +49,7 @@ from judgebatch.pipeline.checkpoint import (
 from judgebatch.pipeline.policy_plan import PolicyPlan
 from judgebatch.pipeline.readings import COUNTED_TABLES, added_up
 from judgebatch.pipeline.releasing import marked_as_released
-from judgebatch.pipeline.scratch import Scratch, mapped
+from judgebatch.pipeline.scratch import Scratch
 from judgebatch.pipeline.shard_policies import (
     judge_policies,
     policy_counts,

@@ -34,12 +34,13 @@ from judgebatch.grading.night import Concluded, Considered, Flow, consider, fini
 from judgebatch.grading.promotions import Promotion
 from judgebatch.grading.scores import NONE_FAILED, Fitted
 from judgebatch.grading.settlement import Due, fit_admitted
+from judgebatch.pipeline.arrow_files import mapped
 from judgebatch.pipeline.bundles import read_bundle, read_frame, write_bundle
 from judgebatch.pipeline.checkpoint import TASK_TABLES, Checkpoint
 from judgebatch.pipeline.elsewhere import Elsewhere, crossing
 from judgebatch.pipeline.mapping import Mapper, in_process
 from judgebatch.pipeline.opening_slices import open_slice, waiting_rows
-from judgebatch.pipeline.scratch import Scratch, mapped
+from judgebatch.pipeline.scratch import Scratch
 from judgebatch.pipeline.slices import TASK, Slice, cut
 from judgebatch.pipeline.texts import ShardTexts
 from judgebatch.settings import Settings

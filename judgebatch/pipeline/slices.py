@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.ipc
+
+from judgebatch.pipeline.arrow_files import mapped_table, one_array
 
 Key = tuple[str, str]
 """A tenant and one of its tasks."""
@@ -62,9 +62,8 @@ class Slice:
 
     def stretch(self, path: Path) -> tuple[int, int]:
         """Return where its rows begin and end in an Arrow file that is sorted by TASK."""
-        with pa.memory_map(str(path)) as source:
-            table = pyarrow.ipc.open_file(source).read_all().select(TASK)
-        tenants, tasks = (column.combine_chunks() for column in table.columns)
+        table = mapped_table(path)
+        tenants, tasks = (one_array(table, name) for name in TASK)
 
         def key(row: int) -> Key:
             return tenants[row].as_py(), tasks[row].as_py()

@@ -14,8 +14,8 @@ from judgebatch.contracts.table import Table, conform
 from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.money import usd
+from judgebatch.pipeline.arrow_files import mapped
 from judgebatch.pipeline.readings import Readings
-from judgebatch.pipeline.scratch import mapped
 from judgebatch.verdicts import comparison_outcome, interpret_texts, unreadable_texts
 from judgebatch.warehouse import Pieces
 
