@@ -16,7 +16,7 @@ from judgebatch.contracts.table import Table
 from judgebatch.errors import WarehouseConflictError
 from judgebatch.pipeline.checkpoint import IDENTITY_TABLES, is_identity_file, shard_folder
 from judgebatch.pipeline.derived_identities import DerivedIdentities, Span
-from judgebatch.pipeline.identities import write_identities
+from judgebatch.pipeline.identities import Unsorted, write_identities
 from judgebatch.pipeline.spares import pack, spared, unpacked
 from judgebatch.warehouse import FileEntry, Finding, Manifest, RunLog, Warehouse
 from judgebatch.warehouse.damage import damage_of
@@ -228,7 +228,7 @@ class _Rebuilding:
             identities = self._derived.of(table, span)
         except (OSError, pa.ArrowException, pl.exceptions.PolarsError):
             return None  # a table that it is derived from cannot be read
-        write_identities(target, identities)
+        write_identities(target, table, [Unsorted([identities])])
         return _DERIVED
 
     def _find(self, entry: FileEntry) -> bytes | None:

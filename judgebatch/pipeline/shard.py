@@ -46,6 +46,7 @@ from judgebatch.pipeline.checkpoint import (
     shard_folder,
     write_state,
 )
+from judgebatch.pipeline.identities import Unsorted
 from judgebatch.pipeline.policy_plan import PolicyPlan
 from judgebatch.pipeline.readings import COUNTED_TABLES, added_up
 from judgebatch.pipeline.releasing import marked_as_released
@@ -296,7 +297,7 @@ def _write_checkpoint(
     }
     carried = write_state(parts, shard.checkpoint, folder)
     for table in IDENTITY_TABLES:
-        new = shard.left.read(table, shard.shard)
+        new = Unsorted(shard.left.paths(table, shard.shard))
         kept = shard.checkpoint.identities(table).with_new(
             new, folder / table.name, shard.clock.run
         )
