@@ -14,12 +14,17 @@ Bundle = TypeVar("Bundle")
 
 
 def write_bundle(folder: Path, bundle: NamedTuple) -> None:
-    """Write a named tuple of frames, integers and such named tuples into a folder."""
+    """Write a named tuple of frames, integers and such named tuples into a folder.
+
+    Each frame appears whole: a stage that died may have been writing what it reads.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     fields: Mapping[str, Any] = bundle._asdict()
     for name, value in fields.items():
         if isinstance(value, pl.DataFrame):
-            value.write_ipc(folder / f"{name}.arrow", compression="uncompressed")
+            partial = folder / f"{name}.partial"
+            value.write_ipc(partial, compression="uncompressed")
+            partial.replace(folder / f"{name}.arrow")
         elif isinstance(value, int):
             (folder / name).write_text(str(value))
         else:

@@ -266,7 +266,10 @@ def known_tenants(shard: SlicedShard) -> pl.DataFrame:
 
 
 def fit_slice(task: SliceTask) -> int:
-    """Fit a slice's admitted groups; return how many fits failed that had not failed before."""
+    """Fit a slice's admitted groups; return how many fits have failed by now.
+
+    By now, and not newly: the same is said by a task that is done again after it was done.
+    """
     shard, part = task
     folder = shard.folder(part)
     due = read_bundle(folder / "considered" / "due", Due)
@@ -274,11 +277,10 @@ def fit_slice(task: SliceTask) -> int:
     fitted = fit_admitted(
         due, _admitted(shard, part).units, TieModel.parse(shard.settings.fit.tie_model)
     )
-    newly = fitted.failed.height
     failed = pl.concat([failed, fitted.failed])
     write_bundle(folder / "failed", _Failed(failed))
     write_bundle(folder / "fitted", fitted._replace(failed=failed))
-    return newly
+    return failed.height
 
 
 def conclude_slice(task: SliceTask) -> SliceGraded:
@@ -329,11 +331,13 @@ def grade_slices(
     tasks = [SliceTask(shard, part) for shard in shards for part in shard.slices]
     for _ in mapper(consider_slice, tasks):
         pass
+    failed = 0
     while True:
         for _ in mapper(admit_shard, shards):
             pass
         # A group whose fit does not converge costs nothing: then admission is reckoned anew.
-        if not sum(mapper(fit_slice, tasks)):
+        before, failed = failed, sum(mapper(fit_slice, tasks))
+        if failed == before:
             break
     graded = mapper(conclude_slice, tasks)
     return [[next(graded) for _ in shard.slices] for shard in shards]

@@ -1,9 +1,10 @@
 """A shard graded in slices publishes what it publishes whole."""
 
 import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -11,13 +12,16 @@ import pytest
 
 from judgebatch.contracts import grading as g
 from judgebatch.grading import scores, settlement
-from judgebatch.pipeline.mapping import in_processes
+from judgebatch.pipeline.mapping import Mapper, in_process, in_processes
 from judgebatch.pipeline.slices import Slice, cut
 from judgebatch.vocabulary import FitStatus
 from tests.conformance.nights import EPISODES, Nights
 from tests.grading.scenarios import pack
 from tests.grading.terms import iso
 from tests.scenarios.rows import at, comparison, episode
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 WINDOW = {"judging_window": "1h", "unknown_episode_window": "12h"}
 REFERENCE = {"acme": {"mode": "reference", **WINDOW}}
@@ -52,10 +56,24 @@ def graded(folder: Path, seed: int, slice_rows: int, **more: Any) -> Nights:
     return nights
 
 
+def twice(function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
+    """Do every task again, as after a worker that died before it could say that it was done."""
+    for task in tasks:
+        function(task)
+        yield function(task)
+
+
 def test_slices_of_any_size_publish_the_same_bytes(tmp_path: Path) -> None:
     whole = bytes_of_runs(graded(tmp_path / "whole", 11, 1_000_000))
     assert bytes_of_runs(graded(tmp_path / "tiny", 11, 1)) == whole
     assert bytes_of_runs(graded(tmp_path / "some", 11, 30)) == whole
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("slice_rows", [30, 1_000_000])
+def test_tasks_done_twice_publish_the_same_bytes(tmp_path: Path, slice_rows: int) -> None:
+    once = bytes_of_runs(graded(tmp_path / "once", 12, slice_rows))
+    assert bytes_of_runs(graded(tmp_path / "twice", 12, slice_rows, mapper=twice)) == once
 
 
 @pytest.mark.soak
@@ -145,9 +163,10 @@ def test_a_ceiling_holds_over_all_slices(tmp_path: Path, slice_rows: int) -> Non
     assert reasons.rows() == [("a", "budget_exhausted"), ("c", "budget_exhausted")]
 
 
+@pytest.mark.parametrize("mapper", [in_process, twice])
 @pytest.mark.parametrize("slice_rows", [1, 1_000])
 def test_a_group_whose_fit_fails_costs_nothing_and_stays(
-    tmp_path: Path, slice_rows: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, slice_rows: int, mapper: Mapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit = scores.fit_groups
 
@@ -171,7 +190,7 @@ def test_a_group_whose_fit_fails_costs_nothing_and_stays(
             comparison("b0", "b1", 1, "left", task_id="b", cost_usd=0.02),
         ],
     )
-    nights.run(at(9), slice_rows=slice_rows)
+    nights.run(at(9), slice_rows=slice_rows, mapper=mapper)
     assert nights.table(g.Ledger)["task_id"].to_list() == ["b"]
     waits = nights.table(g.OpenEpisodes).select("episode_id", "waits_for").rows()
     assert waits == [("a0", "fit_failed"), ("a1", "fit_failed")]
