@@ -20,6 +20,12 @@ R = TypeVar("R")
 RETRIES = 2
 """A stage only writes staging, so doing it again is safe."""
 RETRY_DELAY_SECONDS = 1
+_PATIENCE = {
+    # A worker that died is started again. On a busy machine that takes longer than the seconds
+    # after which Dask gives it up, and with the last one the work would wait for ever.
+    "distributed.deploy.lost-worker-timeout": "10 minutes",
+    "distributed.scheduler.no-workers-timeout": "15 minutes",
+}
 
 AnyRunner = TaskRunner[PrefectFuture[Any]]
 
@@ -88,8 +94,18 @@ def _started(runner: Runner, workers: int, scheduler: str | None) -> Iterator[An
         with cast("AnyRunner", ThreadPoolTaskRunner(max_workers=workers)) as threads:
             yield threads
         return
+    with _cluster(workers, scheduler) as dask:
+        yield dask
+
+
+@contextmanager
+def _cluster(workers: int, scheduler: str | None) -> Iterator[AnyRunner]:
+    """Start or join a Dask cluster; what becomes of a task without a living worker has a name."""
     try:
-        from prefect_dask.task_runners import DaskTaskRunner  # noqa: PLC0415 - an extra
+        import dask  # noqa: PLC0415 - an extra
+        from distributed.client import FutureCancelledError  # noqa: PLC0415
+        from distributed.scheduler import KilledWorker, NoWorkerError  # noqa: PLC0415
+        from prefect_dask.task_runners import DaskTaskRunner  # noqa: PLC0415
     except ImportError as error:
         raise UsageError(
             "the task runner `dask` needs prefect-dask: pip install 'judgebatch[dask]', or choose "
@@ -97,5 +113,26 @@ def _started(runner: Runner, workers: int, scheduler: str | None) -> Iterator[An
         ) from error
     # Processes, each with one thread: stages hold the interpreter and use their own threads.
     cluster = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
-    with DaskTaskRunner(address=scheduler, cluster_kwargs=None if scheduler else cluster) as dask:
-        yield dask
+    with (
+        dask.config.set(_PATIENCE),
+        DaskTaskRunner(address=scheduler, cluster_kwargs=None if scheduler else cluster) as runner,
+    ):
+        try:
+            yield runner
+        except KilledWorker as error:
+            raise JudgebatchError(
+                f"{error.allowed_failures + 1} workers of the Dask cluster died one after the "
+                "other while they did the same task, perhaps for want of memory. Nothing was "
+                "published: run again, with fewer workers or more memory for each."
+            ) from error
+        except NoWorkerError as error:
+            raise JudgebatchError(
+                f"the Dask cluster had no worker for {error.timeout:.0f} seconds: all have died, "
+                "perhaps for want of memory. Nothing was published: run again, with fewer workers "
+                "or more memory for each."
+            ) from error
+        except FutureCancelledError as error:
+            raise JudgebatchError(
+                f"the Dask cluster gave a task up ({error.reason}). Nothing was published: see "
+                "that the scheduler runs, and run again."
+            ) from error

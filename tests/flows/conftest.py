@@ -15,6 +15,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.objects.conftest import (  # noqa: F401 - fixtures
+    buckets,
+    corpus,
+    faults,
+    front,
+    local_corpus,
+    local_runs,
+    server,
+)
+
 # Before anything imports Prefect: neither the user's profile nor a home folder is needed.
 HOME = Path(tempfile.mkdtemp(prefix="prefect-"))
 os.environ["PREFECT_HOME"] = str(HOME)
@@ -78,11 +88,11 @@ def api() -> Iterator[str]:
     address = f"http://127.0.0.1:{port}/api"
     command = prefect("server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui")
     log = HOME / "server.log"
-    server = started(command, log, os.environ | {"PREFECT_SERVER_DATABASE_TIMEOUT": "60"})
+    running = started(command, log, os.environ | {"PREFECT_SERVER_DATABASE_TIMEOUT": "60"})
     try:
         until = time.monotonic() + PATIENCE_SECONDS
         while not is_up(address):
-            assert server.poll() is None, log.read_text()
+            assert running.poll() is None, log.read_text()
             assert time.monotonic() < until, log.read_text()
             time.sleep(0.3)
         with warnings.catch_warnings():
@@ -94,4 +104,4 @@ def api() -> Iterator[str]:
                 logging.getLogger("prefect").setLevel(logging.WARNING)
                 yield address
     finally:
-        stop(server, signal.SIGINT)
+        stop(running, signal.SIGINT)

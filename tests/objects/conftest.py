@@ -2,13 +2,7 @@
 
 import json
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,39 +14,24 @@ from judgebatch.objects.bucket import Bucket
 from judgebatch.objects.url import parse_url
 from tests.objects.corpora import NIGHTS, night
 from tests.objects.proxy import Faults, proxy
+from tests.objects.servers import Server, serving
 
-SECRET = "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY"
 _NUMBERS = count(1)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture(scope="session")
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """A server that ends with the tests: moto's, or the one that a test is parametrised with."""
+    kind = getattr(request, "param", "moto")
+    with serving(kind, tmp_path_factory.mktemp("server")) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[tuple[str, int]]:
-    """Start the server; it keeps everything in memory and ends with the tests."""
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
-                break
-            time.sleep(0.1)
-        yield "127.0.0.1", port
-    finally:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture(scope="session")
-def front(server: tuple[str, int]) -> Iterator[tuple[str, Faults]]:
-    with proxy(server) as started:
+def front(server: Server) -> Iterator[tuple[str, Faults]]:
+    with proxy(server.address, server.translate) as started:
         yield started
 
 
@@ -65,31 +44,28 @@ def faults(front: tuple[str, Faults]) -> Iterator[Faults]:
 
 
 @pytest.fixture
-def s3(
-    server: tuple[str, int],
+def buckets(
+    server: Server,
     front: tuple[str, Faults],
     faults: Faults,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[[], str]:
     """Return a function that makes a bucket and returns its URL; the environment leads there."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", front[0])
+    for name, value in server.environment(front[0]).items():
+        monkeypatch.setenv(name, value)
 
     def make() -> str:
-        name = f"bucket-{next(_NUMBERS)}"
-        address = f"http://{server[0]}:{server[1]}/{name}"
-        urllib.request.urlopen(urllib.request.Request(address, method="PUT")).close()
-        return f"s3://{name}"
+        name = f"bucket{next(_NUMBERS):03d}"
+        server.make_bucket(name)
+        return f"{server.scheme}://{name}"
 
     return make
 
 
 @pytest.fixture
-def bucket(s3: Callable[[], str]) -> Bucket:
+def bucket(buckets: Callable[[], str]) -> Bucket:
     """A prefix with names that need care, in a bucket of its own."""
-    return Bucket(parse_url(f"{s3()}/a b/ü+%20"))
+    return Bucket(parse_url(f"{buckets()}/a b/ü+%20"))
 
 
 @pytest.fixture(scope="session")

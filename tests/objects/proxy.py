@@ -3,10 +3,11 @@
 import http.client
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 _ERROR = '<?xml version="1.0" encoding="UTF-8"?><Error><Code>{}</Code><Message>x</Message></Error>'
 ANSWERS = {
@@ -76,6 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     faults: Faults
     upstream: tuple[str, int]
+    translate: Callable[[dict[str, str]], dict[str, str]]
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Say nothing."""
@@ -83,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _relay(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length) if length else b""
-        fault = self.faults.pick(self.command, self.path)
+        fault = self.faults.pick(self.command, unquote(self.path))
         if self.faults.delay:
             time.sleep(self.faults.delay)
         if fault in ANSWERS:
@@ -122,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
         connection = http.client.HTTPConnection(*self.upstream, timeout=120)
         try:
-            connection.request(self.command, self.path, body, dict(self.headers))
+            connection.request(self.command, self.path, body, self.translate(dict(self.headers)))
             response = connection.getresponse()
             content = response.read()
         finally:
@@ -140,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         stop: int | None = None,
         slow: bool = False,
     ) -> None:
-        self.faults.seen.append((self.command, self.path, len(content)))
+        self.faults.seen.append((self.command, unquote(self.path), len(content)))
         self.send_response(status)
         if "content-length" not in {name.lower() for name in headers}:
             headers = headers | {"Content-Length": str(len(content))}
@@ -184,10 +186,21 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def proxy(upstream: tuple[str, int]) -> Iterator[tuple[str, Faults]]:
-    """Run the proxy on a free port of the loopback; yield its address and its faults."""
+def proxy(
+    upstream: tuple[str, int], translate: Callable[[dict[str, str]], dict[str, str]] = dict
+) -> Iterator[tuple[str, Faults]]:
+    """Run the proxy on a free port of the loopback; yield its address and its faults.
+
+    Parameters
+    ----------
+    upstream
+        Where requests are passed on to.
+    translate
+        Makes of a request's headers those that are passed on.
+    """
     faults = Faults()
-    handler = type("Handler", (_Handler,), {"faults": faults, "upstream": upstream})
+    passing = {"faults": faults, "upstream": upstream, "translate": staticmethod(translate)}
+    handler = type("Handler", (_Handler,), passing)
     with _Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.05], daemon=True)
         thread.start()

@@ -12,8 +12,8 @@ from judgebatch.objects import bucket as bucket_module
 from judgebatch.objects.bucket import MULTIPART_BYTES, Bucket
 from judgebatch.objects.faults import CHANGED
 from judgebatch.objects.reading import ObjectReader
-from tests.objects.conftest import SECRET
 from tests.objects.proxy import Faults
+from tests.objects.servers import SECRET
 
 BUSY = ("slow_down", "unavailable", "too_many", "internal", "conflict")
 BROKEN = ("drop_before", "drop_after", "internal_after", "slow", "hang")
@@ -67,7 +67,7 @@ def test_what_a_busy_store_turns_away_is_tried_again(
     assert rule.hits == 1
     rule = faults.add(fault, "GET")
     assert bucket.read_range("sent", 10, 200_000) == content[10:200_000]
-    rule = faults.add(fault, "GET", "list-type")
+    rule = faults.add(fault, "GET", "prefix=")
     assert [one.key for one in bucket.below()] == ["derived", "sent"]
     assert rule.hits == 1
 

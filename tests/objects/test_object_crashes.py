@@ -15,9 +15,9 @@ from judgebatch.objects.url import parse_url
 from judgebatch.warehouse import open_warehouse, verify
 from judgebatch.warehouse.failpoints import FAILPOINTS, OBJECT_FAILPOINTS, VARIABLE
 from judgebatch.warehouse.sweeping import rubbish
-from tests.objects.conftest import SECRET
 from tests.objects.corpora import NIGHTS, in_store, manifests, night, without_token
 from tests.objects.proxy import Faults
+from tests.objects.servers import ACCOUNT, SECRET
 
 SAMPLE = ("objects.put:3", "commit.renamed")
 NOT_MET = {
@@ -88,12 +88,12 @@ def killed_and_run_again(
 def test_a_run_killed_at_any_step_is_finished_by_the_next(
     corpus: Path,
     local_runs: list[dict[str, Any]],
-    s3: Callable[[], str],
+    buckets: Callable[[], str],
     tmp_path: Path,
     temporary: Path,
     failpoint: str,
 ) -> None:
-    killed_and_run_again(corpus, s3(), tmp_path, local_runs, failpoint)
+    killed_and_run_again(corpus, buckets(), tmp_path, local_runs, failpoint)
 
 
 @pytest.mark.soak
@@ -102,28 +102,21 @@ def test_a_run_killed_at_any_step_is_finished_by_the_next(
 def test_a_run_killed_twice_is_finished_by_the_next(
     corpus: Path,
     local_runs: list[dict[str, Any]],
-    s3: Callable[[], str],
+    buckets: Callable[[], str],
     tmp_path: Path,
     temporary: Path,
     first: str,
     second: str,
 ) -> None:
-    killed_and_run_again(corpus, s3(), tmp_path, local_runs, first, second)
+    killed_and_run_again(corpus, buckets(), tmp_path, local_runs, first, second)
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mark.soak)])
-def test_of_many_writers_one_commits(
-    corpus: Path,
-    local_runs: list[dict[str, Any]],
-    s3: Callable[[], str],
-    tmp_path: Path,
-    temporary: Path,
-    count: int,
+def of_many_writers_one_commits(
+    corpus: Path, url: str, folder: Path, local_runs: list[dict[str, Any]], count: int
 ) -> None:
-    url = s3()
-    settings = in_store(corpus, tmp_path, url)
+    settings = in_store(corpus, folder, url)
     night(settings, 1)
-    processes = [start(settings, 2, tmp_path / "tmp") for _ in range(count)]
+    processes = [start(settings, 2, folder / "tmp") for _ in range(count)]
     ended = [(*process.communicate(), process.returncode) for process in processes]
     assert {code for _, _, code in ended} <= {0, 4}, ended
     committed = [out for out, _, code in ended if code == 0 and "already" not in out]
@@ -133,15 +126,27 @@ def test_of_many_writers_one_commits(
     assert_as_in_a_folder(url, local_runs, 2)
 
 
+@pytest.mark.parametrize("count", [4, pytest.param(20, marks=pytest.mark.soak)])
+def test_of_many_writers_one_commits(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    buckets: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+    count: int,
+) -> None:
+    of_many_writers_one_commits(corpus, buckets(), tmp_path, local_runs, count)
+
+
 @pytest.mark.soak
 def test_twenty_writers_on_one_machine_with_a_shared_scratch(
     corpus: Path,
     local_runs: list[dict[str, Any]],
-    s3: Callable[[], str],
+    buckets: Callable[[], str],
     tmp_path: Path,
     temporary: Path,
 ) -> None:
-    url = s3()
+    url = buckets()
     settings = in_store(corpus, tmp_path, url, scratch=True)
     night(settings, 1)
     processes = [start(settings, 2, temporary) for _ in range(20)]
@@ -152,9 +157,9 @@ def test_twenty_writers_on_one_machine_with_a_shared_scratch(
 
 
 def test_no_secret_is_written_or_said_anywhere(
-    corpus: Path, s3: Callable[[], str], faults: Faults, tmp_path: Path, temporary: Path
+    corpus: Path, buckets: Callable[[], str], faults: Faults, tmp_path: Path, temporary: Path
 ) -> None:
-    url = s3()
+    url = buckets()
     settings = in_store(corpus, tmp_path, url, inputs=True, scratch=True)
     told = []
     for number, fault in ((1, "slow_down"), (1, ""), (2, "conflict"), (2, "denied"), (3, "")):
@@ -168,7 +173,7 @@ def test_no_secret_is_written_or_said_anywhere(
         command = [sys.executable, "-m", "judgebatch", *arguments, "--settings", str(settings)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         told += [done.stdout, done.stderr]
-    secrets = (SECRET, "AKIAIOSFODNN7EXAMPLE")
+    secrets = (SECRET, ACCOUNT)
     assert any("published" in text or "Run" in text for text in told)
     assert not [text for text in told for secret in secrets if secret in text]
     root = parse_url(url)

@@ -24,7 +24,7 @@ MANIFEST = "/runs/000001/manifest.json"
 PARTS = {
     "an object": ("PUT", "/tables/"),
     "the manifest": ("PUT", MANIFEST),
-    "a listing": ("GET", "list-type"),
+    "a listing": ("GET", "prefix="),
     "reading": ("GET", "/runs/"),
     "the views": ("PUT", "/views/"),
 }
@@ -61,8 +61,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def warehouse(s3: Callable[[], str], impatient: None) -> Warehouse:
-    return init(parse_url(f"{s3()}/w"))
+def warehouse(buckets: Callable[[], str], impatient: None) -> Warehouse:
+    return init(parse_url(f"{buckets()}/w"))
 
 
 def small_run(warehouse: Warehouse) -> None:

@@ -32,8 +32,8 @@ def put(url: str, *names: str, rows: int = 2) -> Bucket:
     return bucket
 
 
-def test_a_prefix_stands_for_its_parquet_files_at_any_depth(s3: Callable[[], str]) -> None:
-    url = f"{s3()}/in put/ü"
+def test_a_prefix_stands_for_its_parquet_files_at_any_depth(buckets: Callable[[], str]) -> None:
+    url = f"{buckets()}/in put/ü"
     put(url, "b.parquet", "a/z.parquet", "a.parquet", "notes.txt", "_tmp/b.parquet", ".c.parquet")
     assert [file.path for file in discover(spec(url))] == ["a.parquet", "a/z.parquet", "b.parquet"]
     assert discover(spec(f"{url}/nothing")) == []
@@ -51,9 +51,9 @@ def test_a_prefix_stands_for_its_parquet_files_at_any_depth(s3: Callable[[], str
     ],
 )
 def test_a_pattern_stands_for_what_it_matches(
-    s3: Callable[[], str], tmp_path: Path, pattern: str, wanted: list[str]
+    buckets: Callable[[], str], tmp_path: Path, pattern: str, wanted: list[str]
 ) -> None:
-    url = s3()
+    url = buckets()
     names = ("x/1/ep.parquet", "x/2/ep.parquet", "x/2/v.parquet", "x/2/deep/v.parquet", "y.parquet")
     put(url, *names)
     assert [file.path for file in discover(spec(f"{url}/{pattern}"))] == wanted
@@ -65,9 +65,9 @@ def test_a_pattern_stands_for_what_it_matches(
 
 
 def test_rows_and_digest_are_those_of_the_same_file_on_disk(
-    s3: Callable[[], str], tmp_path: Path
+    buckets: Callable[[], str], tmp_path: Path
 ) -> None:
-    url = s3()
+    url = buckets()
     bucket = put(url, "night.parquet", rows=5000)
     (tmp_path / "night.parquet").write_bytes(bucket.read("night.parquet"))
     (there,), (here,) = discover(spec(url)), discover(InputSpec(InputKind.EPISODES, tmp_path, "."))
@@ -81,8 +81,8 @@ def test_rows_and_digest_are_those_of_the_same_file_on_disk(
 
 
 @pytest.mark.parametrize("fault", ["slow_down", "drop_before", "cut", "hang", "too_many"])
-def test_reading_has_patience(s3: Callable[[], str], faults: Faults, fault: str) -> None:
-    url = s3()
+def test_reading_has_patience(buckets: Callable[[], str], faults: Faults, fault: str) -> None:
+    url = buckets()
     put(url, "night.parquet", rows=20_000)
     rule = faults.add(fault, "GET", times=3)
     (file,) = discover(spec(url))
@@ -90,8 +90,8 @@ def test_reading_has_patience(s3: Callable[[], str], faults: Faults, fault: str)
     assert rule.hits == 3
 
 
-def test_a_file_that_changes_while_it_is_read_is_noticed(s3: Callable[[], str]) -> None:
-    url = s3()
+def test_a_file_that_changes_while_it_is_read_is_noticed(buckets: Callable[[], str]) -> None:
+    url = buckets()
     bucket = put(url, "night.parquet", rows=5000)
     (file,) = discover(spec(url))
     sink = io.BytesIO()
@@ -102,8 +102,8 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(s3: Callable[[], str]) 
             read()
 
 
-def test_what_cannot_be_read_is_named(s3: Callable[[], str], faults: Faults) -> None:
-    url = s3()
+def test_what_cannot_be_read_is_named(buckets: Callable[[], str], faults: Faults) -> None:
+    url = buckets()
     put(url, "night.parquet").create("other.parquet", b"not Parquet at all")
     other, night = sorted(discover(spec(url)), key=lambda file: file.path, reverse=True)
     with pytest.raises(InputError, match=r"s3://.*/other\.parquet should be Parquet and is not"):

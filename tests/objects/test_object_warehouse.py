@@ -49,9 +49,9 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_runs_are_those_of_a_folder_to_the_byte(
-    corpus: Path, local_runs: list[dict[str, Any]], s3: Callable[[], str], tmp_path: Path
+    corpus: Path, local_runs: list[dict[str, Any]], buckets: Callable[[], str], tmp_path: Path
 ) -> None:
-    url = f"{s3()}/a b/ü"
+    url = f"{buckets()}/a b/ü"
     settings = in_store(corpus, tmp_path, url, inputs=True)
     for number in range(1, len(NIGHTS) + 1):
         assert night(settings, number).published
@@ -68,9 +68,9 @@ def test_runs_are_those_of_a_folder_to_the_byte(
 
 
 def test_a_night_puts_what_is_new_and_fetches_what_it_needs(
-    corpus: Path, s3: Callable[[], str], faults: Faults, tmp_path: Path
+    corpus: Path, buckets: Callable[[], str], faults: Faults, tmp_path: Path
 ) -> None:
-    url = s3()
+    url = buckets()
     settings = in_store(corpus, tmp_path, url, scratch=True)
     night(settings, 1)
     faults.seen.clear()
@@ -93,9 +93,9 @@ def test_a_night_puts_what_is_new_and_fetches_what_it_needs(
 
 
 def test_copies_of_another_warehouse_are_not_used(
-    corpus: Path, s3: Callable[[], str], tmp_path: Path
+    corpus: Path, buckets: Callable[[], str], tmp_path: Path
 ) -> None:
-    url = s3()
+    url = buckets()
     settings = in_store(corpus, tmp_path, url, scratch=True)
     night(settings, 1)
     night(settings, 2)
@@ -107,8 +107,8 @@ def test_copies_of_another_warehouse_are_not_used(
     assert verify(open_warehouse(parse_url(url) / "warehouse")) == []
 
 
-def test_a_prefix_that_holds_something_else_is_refused(s3: Callable[[], str]) -> None:
-    url = parse_url(f"{s3()}/x")
+def test_a_prefix_that_holds_something_else_is_refused(buckets: Callable[[], str]) -> None:
+    url = parse_url(f"{buckets()}/x")
     with pytest.raises(UsageError, match="is not a warehouse"):
         open_warehouse(url)
     Bucket(url).create("other", b"")
@@ -124,8 +124,8 @@ def test_a_prefix_that_holds_something_else_is_refused(s3: Callable[[], str]) ->
 
 
 @pytest.fixture
-def warehouse(s3: Callable[[], str]) -> Warehouse:
-    return init(parse_url(f"{s3()}/w"))
+def warehouse(buckets: Callable[[], str]) -> Warehouse:
+    return init(parse_url(f"{buckets()}/w"))
 
 
 def small_run(warehouse: Warehouse, number: int) -> None:
@@ -285,12 +285,12 @@ def test_a_query_reads_the_columns_that_it_names(warehouse: Warehouse, faults: F
 def test_commands_say_the_same_as_over_a_folder(
     corpus: Path,
     local_corpus: Path,
-    s3: Callable[[], str],
+    buckets: Callable[[], str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    url = s3()
+    url = buckets()
     settings = in_store(corpus, tmp_path, url)
     for number in (1, 2, 3):
         night(settings, number)
@@ -333,9 +333,9 @@ def test_views_name_the_committed_objects(warehouse: Warehouse) -> None:
 
 
 def test_a_damaged_checkpoint_is_made_again_in_its_place(
-    corpus: Path, s3: Callable[[], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: Path, buckets: Callable[[], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    url = s3()
+    url = buckets()
     settings = in_store(corpus, tmp_path, url)
     night(settings, 1)
     night(settings, 2)
@@ -361,9 +361,9 @@ def test_a_damaged_checkpoint_is_made_again_in_its_place(
 
 
 def test_a_second_reading_carries_the_checkpoint_over(
-    corpus: Path, s3: Callable[[], str], faults: Faults, tmp_path: Path, capsys: Any
+    corpus: Path, buckets: Callable[[], str], faults: Faults, tmp_path: Path, capsys: Any
 ) -> None:
-    url = s3()
+    url = buckets()
     settings = in_store(corpus, tmp_path, url)
     night(settings, 1)
     place = f"{url}/warehouse"

@@ -5,7 +5,7 @@ import pytest
 from judgebatch.errors import SettingsError, UsageError
 from judgebatch.objects.url import ObjectUrl, is_url, parse_url, without_credentials
 from judgebatch.settings import load_settings
-from tests.objects.conftest import SECRET
+from tests.objects.servers import SECRET
 
 
 @pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
