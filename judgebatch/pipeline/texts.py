@@ -7,6 +7,7 @@ chunks, in the order in which they are published.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from judgebatch.contracts.grading import AuditVerdicts
@@ -21,6 +22,8 @@ from judgebatch.warehouse import Pieces
 
 CHUNK = 10_000
 """Verdicts read at once."""
+HELD_BYTES = 128 << 20
+"""Texts that are fetched before the files that hold them are let go."""
 
 _READ = {
     "piece": pl.Int64,
@@ -37,8 +40,9 @@ class ShardTexts:
     Parameters
     ----------
     pieces
-        Where texts lie: frames with the column ``verdict``, or Arrow files of such. Files are
-        mapped anew for every chunk, so that no more than a chunk's pages are held.
+        Where texts lie: frames with the column ``verdict``, or Arrow files of such. Files stay
+        mapped until ``HELD_BYTES`` of their texts were fetched, so that few of their pages are
+        held.
     out
         Where published rows are written; None: nothing is published.
     shard
@@ -62,23 +66,35 @@ class ShardTexts:
         self._shard = shard
         self._clock = clock
         self._first = first
+        self._mapped: dict[int, pl.Series] = {}
+        self._fetched = 0
         self._readings = None if out is None else Readings(out, shard, clock)
 
     def with_texts(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return ``rows`` with the column ``verdict``."""
         if rows.is_empty():
             return rows.with_columns(verdict=pl.lit(None, dtype=pl.String))
-        placed = rows.select(PLACE).with_row_index("place")
-        gathered = [
-            part.select("place").with_columns(verdict=self._texts(piece).gather(part["row"]))
-            for (piece,), part in placed.partition_by("piece", as_dict=True).items()
-        ]
-        return rows.hstack([pl.concat(gathered).sort("place")["verdict"]])
+        piece, row = (rows[name].to_numpy() for name in PLACE)
+        order = np.argsort(piece, kind="stable")
+        numbers, starts = np.unique(piece[order], return_index=True)
+        texts = pl.concat(
+            self._texts(number).gather(row[part])
+            for number, part in zip(numbers, np.split(order, starts[1:]), strict=True)
+        )
+        self._fetched += int(texts.str.len_bytes().sum())
+        if self._fetched > HELD_BYTES:
+            self._mapped.clear()
+            self._fetched = 0
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return rows.with_columns(verdict=texts.gather(back))
 
     def _texts(self, number: int) -> pl.Series:
-        piece = self._pieces[number]
-        frame = mapped(piece, ["verdict"]) if isinstance(piece, Path) else piece
-        return frame.get_column("verdict")
+        if number not in self._mapped:
+            piece = self._pieces[number]
+            frame = mapped(piece, ["verdict"]) if isinstance(piece, Path) else piece
+            self._mapped[number] = frame.get_column("verdict")
+        return self._mapped[number]
 
     def accept(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Read accepted verdicts in their order, and publish verdicts and readings."""
