@@ -4,6 +4,7 @@ Arrow's own memory map asks the system to read ahead everything it hands out, wh
 opened. Files that are opened often, or of which little is used, are mapped here without that.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pyarrow.ipc
+
+from judgebatch.contracts.slices import TASK, Key, Slice
 
 
 def mapped_reader(path: Path) -> pyarrow.ipc.RecordBatchFileReader:
@@ -43,3 +46,17 @@ def one_array(table: pa.Table, name: str) -> "pa.Array[Any]":
         return column.chunks[0]
     none: pa.Array[Any] = pa.nulls(0, column.type)
     return pa.concat_arrays([none, *column.chunks])
+
+
+def stretch(path: Path, part: Slice) -> tuple[int, int]:
+    """Return where a slice's rows begin and end in a file that is sorted by TASK."""
+    table = mapped_table(path)
+    tenants, tasks = (one_array(table, name) for name in TASK)
+
+    def key(row: int) -> Key:
+        return tenants[row].as_py(), tasks[row].as_py()
+
+    rows = range(table.num_rows)
+    first = 0 if part.first is None else bisect_left(rows, part.first, key=key)
+    end = len(rows) if part.end is None else bisect_left(rows, part.end, key=key)
+    return first, end

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 import polars as pl
 
 from judgebatch.contracts.policies import PendingAnswers
+from judgebatch.contracts.slices import WHOLE, Slice
 from judgebatch.contracts.state import (
     ActiveEpisodes,
     AwaitingComparisons,
@@ -25,7 +26,6 @@ from judgebatch.grading.clock import Clock
 from judgebatch.grading.state import STATE_TABLES, ShardState
 from judgebatch.pipeline.identities import Identities
 from judgebatch.pipeline.pending import Pending, open_pending
-from judgebatch.pipeline.slices import WHOLE, Slice
 from judgebatch.warehouse import Manifest, Warehouse, write_table
 from judgebatch.warehouse.durable import files_below
 from judgebatch.warehouse.layout import MANIFEST, STATE

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from judgebatch.contracts.slices import TASK, Slice
 from judgebatch.contracts.staged import StagedEpisodes, StagedVerdicts
 from judgebatch.contracts.state import (
     ActiveEpisodes,
@@ -33,11 +34,10 @@ from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import PLACE
 from judgebatch.grading.identity import text_hashes
 from judgebatch.pipeline import tenants
-from judgebatch.pipeline.arrow_files import mapped
+from judgebatch.pipeline.arrow_files import mapped, stretch
 from judgebatch.pipeline.checkpoint import Checkpoint
 from judgebatch.pipeline.opening_slices import SLIM, fresh, placed, waiting_rows
 from judgebatch.pipeline.scratch import Scratch
-from judgebatch.pipeline.slices import TASK, Slice
 from judgebatch.pipeline.texts import ShardTexts
 from judgebatch.settings import Settings
 
@@ -67,7 +67,7 @@ def crossing(
     halves, owners = [], []
     for path in scratch.paths(table, shard):
         halves.append(mapped(path, ["id_high"])["id_high"].to_numpy())
-        starts = [part.stretch(path)[0] for part in slices]
+        starts = [stretch(path, part)[0] for part in slices]
         sizes = np.diff([*starts, len(halves[-1])])
         owners.append(np.repeat(np.arange(len(slices), dtype=np.int32), sizes))
     for part in slices:

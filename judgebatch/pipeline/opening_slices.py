@@ -6,16 +6,16 @@ from pathlib import Path
 import polars as pl
 
 from judgebatch.contracts.rows import VerdictRows
+from judgebatch.contracts.slices import WHOLE, Slice
 from judgebatch.contracts.staged import StagedEpisodes, StagedVerdicts
 from judgebatch.contracts.state import WaitingVerdicts
 from judgebatch.contracts.table import Table, empty, schema_of
 from judgebatch.grading.admission import VERDICT_CONTENT, fingerprinted
 from judgebatch.grading.state import ShardState
 from judgebatch.pipeline import tenants
-from judgebatch.pipeline.arrow_files import mapped
+from judgebatch.pipeline.arrow_files import mapped, stretch
 from judgebatch.pipeline.checkpoint import Checkpoint
 from judgebatch.pipeline.scratch import Scratch
-from judgebatch.pipeline.slices import WHOLE, Slice
 from judgebatch.settings import Settings
 
 SLIM = [name for name in schema_of(StagedVerdicts) if name != "verdict"]
@@ -58,7 +58,7 @@ def _rows(path: Path, part: Slice, columns: list[str] | None = None) -> pl.DataF
     rows = mapped(path, columns)
     if part.is_whole:
         return rows
-    first, end = part.stretch(path)
+    first, end = stretch(path, part)
     return rows.slice(first, end - first)
 
 
@@ -70,7 +70,7 @@ def _verdict_rows(
     paths = scratch.paths(StagedVerdicts, shard)
     slim = [placed(waiting.drop("verdict"), 0)]
     for number, path in enumerate(paths, start=1):
-        first = 0 if part.is_whole else part.stretch(path)[0]
+        first = 0 if part.is_whole else stretch(path, part)[0]
         slim.append(placed(fresh(_rows(path, part, SLIM)), number, first))
     return pl.concat(slim, how="diagonal"), [waiting, *paths]
 

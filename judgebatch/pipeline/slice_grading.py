@@ -14,6 +14,7 @@ import polars as pl
 
 from judgebatch.contracts import grading as tables
 from judgebatch.contracts.rows import QuarantineRows
+from judgebatch.contracts.slices import TASK, Slice, cut
 from judgebatch.contracts.staged import StagedEpisodes, StagedVerdicts
 from judgebatch.contracts.state import (
     KnownEpisodes,
@@ -41,7 +42,6 @@ from judgebatch.pipeline.elsewhere import Elsewhere, crossing
 from judgebatch.pipeline.mapping import Mapper, in_process
 from judgebatch.pipeline.opening_slices import open_slice, waiting_rows
 from judgebatch.pipeline.scratch import Scratch
-from judgebatch.pipeline.slices import TASK, Slice, cut
 from judgebatch.pipeline.texts import ShardTexts
 from judgebatch.settings import Settings
 from judgebatch.vocabulary import TieModel

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 
-import krippendorff
 import numpy as np
 import polars as pl
 
 from judgebatch.contracts.diagnostics import JudgeAgreement, JudgeAnswers
 from judgebatch.contracts.grading import AuditVerdicts, Comparisons, Graded, Ungraded
 from judgebatch.contracts.interpretations import Interpretations
+from judgebatch.contracts.slices import TASK, Slice
 from judgebatch.contracts.table import Table
 from judgebatch.reporting import charts
-from judgebatch.reporting.run_tables import nano
+from judgebatch.reporting.run_tables import Tables, nano, scan_slice, slices
 from judgebatch.reporting.subject import Subject
 from judgebatch.reporting.tables import table
 from judgebatch.reporting.texts import (
@@ -151,8 +151,8 @@ def _measures(subject: Subject, judge_ids: list[str]) -> str:
         "<p>Position bias is read off pairs that a judge saw in both orders, in comparisons that "
         "ended in this run. Alpha is over judges of one verdict that passed, failed, tied or "
         "abstained: 1 is full agreement, 0 what chance gives. The verifier is compared where the "
-        "verdict and the episode's end fell into this run, the verifier said passed or failed, "
-        "and the verdict accepts or rejects.</p>"
+        "verdict and the end of its task's episode fell into this run, the verifier said "
+        "passed or failed, and the verdict accepts or rejects.</p>"
     )
     return told + table("measures", caption, titles, rows, total=len(judge_ids), what="judges")
 
@@ -174,26 +174,45 @@ def _alphas(subject: Subject) -> dict[str, tuple[float | None, int]]:
 
 
 def _alpha(split: pl.DataFrame) -> float | None:
-    """Return Krippendorff's alpha for nominal answers; None where every answer is the same."""
-    votes = split.select(_VOTES).to_numpy()
-    votes = votes[:, votes.any(axis=0)]
-    if votes.shape[1] < 2:
+    """Return Krippendorff's alpha for nominal answers; None where every answer is the same.
+
+    ``1 - D_o / D_e`` with ``D_o = sum_u (m_u^2 - sum_c n_uc^2) / (m_u - 1)`` and
+    ``D_e = (n^2 - sum_c n_c^2) / (n - 1)`` (Krippendorff 2011), over kinds of units, each as often
+    as it occurs.
+    """
+    votes = split.select(_VOTES).to_numpy().astype(np.float64)
+    raters = votes.sum(axis=1)
+    paired = raters > 1
+    votes, raters = votes[paired], raters[paired]
+    times = split["verdicts"].to_numpy()[paired].astype(np.float64)
+    totals = times @ votes
+    answers = totals.sum()
+    expected = answers**2 - (totals**2).sum()
+    if expected == 0:
         return None
-    units = np.repeat(votes, split["verdicts"].to_numpy(), axis=0)
-    return float(krippendorff.alpha(value_counts=units, level_of_measurement="nominal"))
+    observed = (times * (raters**2 - (votes**2).sum(axis=1)) / (raters - 1)).sum()
+    return float(1 - observed * (answers - 1) / expected)
 
 
 def _sides(subject: Subject) -> dict[str, tuple[int, int, int]]:
     """Return pairs seen in both orders equally often, and how often each side won there."""
+    tables = subject.tables
+    parts = [
+        _sides_in(scan_slice(tables, Comparisons, part)) for part in slices(tables, Comparisons)
+    ]
+    counted = pl.concat(parts).group_by("judge_id").sum()
+    return {judge_id: (pairs, left, right) for judge_id, pairs, left, right in counted.rows()}
+
+
+def _sides_in(comparisons: pl.LazyFrame) -> pl.DataFrame:
     straight = pl.col("left") < pl.col("right")
     outcome = pl.col("outcome")
     pair = [
         pl.min_horizontal("left", "right").alias("a"),
         pl.max_horizontal("left", "right").alias("b"),
     ]
-    found = (
-        subject.tables.scan(Comparisons)
-        .filter(outcome.is_in(_USABLE))
+    return (
+        comparisons.filter(outcome.is_in(_USABLE))
         .select(
             "tenant_id",
             pl.col("judge_id").fill_null(""),
@@ -210,22 +229,29 @@ def _sides(subject: Subject) -> dict[str, tuple[int, int, int]]:
         )
         .filter(pl.col("straights") == pl.col("turned"))
         .group_by("judge_id")
-        .agg(pl.len(), pl.col("left_won", "right_won").sum())
+        .agg(pl.len().alias("pairs"), pl.col("left_won", "right_won").sum())
+        .select("judge_id", pl.col("pairs", "left_won", "right_won").cast(pl.Int64))
         .collect()
     )
-    return {judge_id: (pairs, left, right) for judge_id, pairs, left, right in found.rows()}
 
 
 def _verifier(subject: Subject) -> dict[str, tuple[int, int]]:
     """Return by judge_id how many verdicts could disagree with the verifier, and how many did."""
-    identity = ["tenant_id", "episode_id"]
+    tables = subject.tables
+    parts = [_verifier_in(tables, part) for part in slices(tables, AuditVerdicts)]
+    counted = pl.concat(parts).group_by("judge_id").sum()
+    return {judge_id: (compared, differ) for judge_id, compared, differ in counted.rows()}
+
+
+def _verifier_in(tables: Tables, part: Slice) -> pl.DataFrame:
+    identity = [*TASK, "episode_id"]
 
     def ended(of: type[Table]) -> pl.LazyFrame:
         said = pl.col("verifier_outcome").is_in(["passed", "failed"])
-        return subject.tables.scan(of).filter(said).select(*identity, "verifier_outcome")
+        return scan_slice(tables, of, part).filter(said).select(*identity, "verifier_outcome")
 
     single = (
-        subject.tables.scan(AuditVerdicts)
+        scan_slice(tables, AuditVerdicts, part)
         .filter(pl.col("compared_episode_id").is_null())
         .select(*identity, "verdict_id", pl.col("judge_id").fill_null(""))
         .join(pl.concat([ended(Graded), ended(Ungraded)]), on=identity, how="inner")
@@ -234,19 +260,19 @@ def _verifier(subject: Subject) -> dict[str, tuple[int, int]]:
     decided = reading.is_in([Reading.ACCEPTED.value, Reading.REJECTED.value])
     attested = pl.col("reading_support") != ReadingSupport.CONTRADICTED.value
     differs = (reading == Reading.ACCEPTED.value) != (pl.col("verifier_outcome") == "passed")
-    found = (
+    return (
         single.join(
-            subject.tables.scan(Interpretations)
+            scan_slice(tables, Interpretations, part)
             .filter(decided & attested)
             .select("tenant_id", "verdict_id", "reading"),
             on=["tenant_id", "verdict_id"],
             how="inner",
         )
         .group_by("judge_id")
-        .agg(pl.len(), differs.sum().alias("differ"))
+        .agg(pl.len().alias("compared"), differs.sum().alias("differ"))
+        .select("judge_id", pl.col("compared", "differ").cast(pl.Int64))
         .collect()
     )
-    return {judge_id: (compared, differ) for judge_id, compared, differ in found.rows()}
 
 
 def _costs(subject: Subject) -> dict[str, tuple[int, int]]:

@@ -6,6 +6,8 @@ from judgebatch.contracts.accounting import AccountingCodes, Restatements
 from judgebatch.contracts.diagnostics import JudgeAnswers
 from judgebatch.contracts.grading import AuditVerdicts
 from judgebatch.contracts.interpretations import READING_VERSION, Interpretations
+from judgebatch.contracts.slices import Slice
+from judgebatch.reporting.run_tables import Tables, scan_slice, slices
 from judgebatch.reporting.subject import Subject
 from judgebatch.reporting.tables import table
 from judgebatch.reporting.texts import NOTHING, count, percent, shown
@@ -41,15 +43,9 @@ def readings(subject: Subject) -> str:
 
 def restatement(subject: Subject) -> str:
     """Return what an older pipeline recorded of these verdicts beside what they say."""
-    recorded = (
-        subject.tables.scan(AuditVerdicts)
-        .filter(pl.col("recorded_passed").is_not_null())
-        .select(*_IDENTITY, "recorded_passed")
-    )
-    read = subject.tables.scan(Interpretations).filter(pl.col("reading_version") == READING_VERSION)
-    says = ["reading", "reading_support", "vacuous_pass"]
+    tables = subject.tables
     counts = corpus_counts(
-        recorded.join(read.select(*_IDENTITY, *says), on=_IDENTITY, how="inner").collect()
+        pl.concat(_corpus_counts(tables, part) for part in slices(tables, AuditVerdicts))
     )
     if counts.is_empty():
         return "<p>None of these verdicts carries what an older pipeline recorded.</p>"
@@ -66,6 +62,21 @@ def restatement(subject: Subject) -> str:
     titles = ["", "passed", "not passed", "pass rate"]
     made = table("restated", "What was recorded, and what the verdicts say", titles, rows)
     return f"<p>{instrument_sentence(counts)}</p>{made}{_causes(subject)}"
+
+
+def _corpus_counts(tables: Tables, part: Slice) -> pl.DataFrame:
+    recorded = (
+        scan_slice(tables, AuditVerdicts, part)
+        .filter(pl.col("recorded_passed").is_not_null())
+        .select(*_IDENTITY, "recorded_passed")
+    )
+    says = ["reading", "reading_support", "vacuous_pass"]
+    read = (
+        scan_slice(tables, Interpretations, part)
+        .filter(pl.col("reading_version") == READING_VERSION)
+        .select(*_IDENTITY, *says)
+    )
+    return corpus_counts(recorded.join(read, on=_IDENTITY, how="inner").collect())
 
 
 def _rate(rate: float | None) -> str:

@@ -6,11 +6,14 @@ from typing import Protocol
 
 import polars as pl
 
+from judgebatch.contracts.slices import TASK, Slice, cut
 from judgebatch.contracts.table import Table, empty, schema_of
 from judgebatch.warehouse import Manifest, Warehouse
 from judgebatch.warehouse.layout import table_folder
 
 NANO = 1_000_000_000
+SLICE_ROWS = 2_000_000
+"""Rows that are looked at together where rows of a task must be brought together."""
 
 
 class Tables(Protocol):
@@ -51,6 +54,18 @@ class RunTables:
             for name, dtype in schema.items()
             if name not in known
         ).select(schema.names())
+
+
+def slices(tables: Tables, table: type[Table]) -> list[Slice]:
+    """Cut a run's tables where this one is cut into about ``SLICE_ROWS`` rows of whole tasks."""
+    counted = tables.scan(table).group_by(TASK).len().sort(TASK).collect()
+    return cut(counted.rows(), SLICE_ROWS)
+
+
+def scan_slice(tables: Tables, table: type[Table], part: Slice) -> pl.LazyFrame:
+    """Return the rows of a slice."""
+    rows, within = tables.scan(table), part.within()
+    return rows if within is None else rows.filter(within)
 
 
 def nano(column: str = "cost_usd") -> pl.Expr:

@@ -157,7 +157,10 @@ WITH counts AS (
             AS only_verifier_passes
     FROM audit_verdicts v
     JOIN readings_in_force i USING (tenant_id, verdict_id)
-    JOIN gradings g USING (tenant_id, episode_id)
+    JOIN gradings g ON
+        g.tenant_id = v.tenant_id
+        AND g.task_id = v.task_id
+        AND g.episode_id = v.episode_id
     WHERE v.compared_episode_id IS NULL
     GROUP BY v.tenant_id, coalesce(v.judge_id, '')
 ), totals AS (

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgebatch.contracts import grading as g
+from judgebatch.contracts.slices import Slice, cut
 from judgebatch.grading import scores, settlement
 from judgebatch.pipeline.mapping import Mapper, in_process, in_processes
-from judgebatch.pipeline.slices import Slice, cut
 from judgebatch.vocabulary import FitStatus
 from tests.conformance.nights import EPISODES, Nights
 from tests.grading.scenarios import pack

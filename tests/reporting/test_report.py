@@ -256,9 +256,15 @@ def test_judges_are_told_with_intervals(tmp_path: Path) -> None:
         return {**row, "outcome": outcome, "judge_id": "j", "cost_usd": 0.01}
 
     split = {"tenant_id": "t", "judge_id": "j", "subject": "comparison", "ties": 0, "undecided": 0}
-    episode = {"tenant_id": "t", "episode_id": "e", "verifier_outcome": "failed"}
-    verdict = {"tenant_id": "t", "verdict_id": "s", "episode_id": "e", "judge_id": "j"}
-    read = {"tenant_id": "t", "verdict_id": "s", "reading": "ACCEPTED"}
+    episode = {"tenant_id": "t", "task_id": "k", "episode_id": "e", "verifier_outcome": "failed"}
+    verdict = {
+        "tenant_id": "t",
+        "task_id": "k",
+        "verdict_id": "s",
+        "episode_id": "e",
+        "judge_id": "j",
+    }
+    read = {"tenant_id": "t", "task_id": "k", "verdict_id": "s", "reading": "ACCEPTED"}
     tables = {
         JudgeAnswers: [answer("", "left", 3), answer("", "error", 1), answer("a", "tie", 2)],
         JudgeAgreement: [

@@ -1,18 +1,14 @@
-"""Slices of a shard: consecutive tasks that are graded together.
+"""Slices of tables: consecutive tasks, whose rows are worked on together.
 
-A shard is cut by (tenant, task), so that every slice fits into memory and several workers can
+Tables are cut by (tenant, task), so that every slice fits into memory and several workers can
 share one large tenant. Where the cuts lie depends on the rows alone, and what is published does
 not depend on where they lie.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
-
-from judgebatch.pipeline.arrow_files import mapped_table, one_array
 
 Key = tuple[str, str]
 """A tenant and one of its tasks."""
@@ -22,12 +18,12 @@ TASK = ["tenant_id", "task_id"]
 
 @dataclass(frozen=True)
 class Slice:
-    """Consecutive tasks of a shard; picklable.
+    """Consecutive tasks; picklable.
 
     Parameters
     ----------
     number
-        Its place among the shard's slices.
+        Its place among the slices.
     first
         The first task; None in the first slice, which begins before all.
     end
@@ -40,7 +36,7 @@ class Slice:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole shard."""
+        """Whether it is everything."""
         return self.first is None and self.end is None
 
     def within(self) -> pl.Expr | None:
@@ -59,19 +55,6 @@ class Slice:
         """Return the rows that belong to it."""
         within = self.within()
         return rows if within is None else rows.filter(within)
-
-    def stretch(self, path: Path) -> tuple[int, int]:
-        """Return where its rows begin and end in an Arrow file that is sorted by TASK."""
-        table = mapped_table(path)
-        tenants, tasks = (one_array(table, name) for name in TASK)
-
-        def key(row: int) -> Key:
-            return tenants[row].as_py(), tasks[row].as_py()
-
-        rows = range(table.num_rows)
-        first = 0 if self.first is None else bisect_left(rows, self.first, key=key)
-        end = len(rows) if self.end is None else bisect_left(rows, self.end, key=key)
-        return first, end
 
 
 WHOLE = Slice()
