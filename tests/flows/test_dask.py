@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from flows.parameters import Runner
+from flows.tasks import task_mapper
+from judgebatch.errors import JudgebatchError
 from judgebatch.objects.url import parse_url
 from judgebatch.warehouse import open_warehouse, verify
 from judgebatch.warehouse.sweeping import rubbish
@@ -187,3 +190,20 @@ def test_a_task_that_no_worker_survives_is_a_named_error(
     (nights.folder / "deaths" / "die").unlink()
     assert nights.run(2) == 0, nights.told
     nights.assert_same_bytes(local_runs)
+
+
+def given_back(task: str) -> str:
+    return task
+
+
+def test_a_cluster_without_workers_is_a_named_error() -> None:
+    import dask  # noqa: PLC0415 - an extra
+    import distributed  # noqa: PLC0415
+
+    with (
+        dask.config.set({"distributed.scheduler.no-workers-timeout": "2s"}),
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        pytest.raises(JudgebatchError, match="had no worker for 2 seconds"),
+        task_mapper(Runner.DASK, 2, cluster.scheduler_address) as mapper,
+    ):
+        list(mapper(given_back, ["task"]))
