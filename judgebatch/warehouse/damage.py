@@ -1,5 +1,6 @@
 """What is wrong with a published file's bytes."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from judgebatch.warehouse.durable import sha256_of
@@ -8,7 +9,26 @@ from judgebatch.warehouse.manifest import FileEntry
 RESTORE = "Restore it from a backup"
 
 
-def damage_of(path: Path, entry: FileEntry) -> str | None:
+class Hashes:
+    """SHA-256 of files, of each once: nights carry large files over by hard link."""
+
+    def __init__(self) -> None:
+        self._linked: dict[tuple[int, int], str] = {}
+
+    def __call__(self, path: Path) -> str:
+        """Return the SHA-256 of a file's bytes, in hex."""
+        facts = path.stat()
+        if facts.st_nlink == 1:
+            return sha256_of(path)
+        one = facts.st_dev, facts.st_ino
+        if one not in self._linked:
+            self._linked[one] = sha256_of(path)
+        return self._linked[one]
+
+
+def damage_of(
+    path: Path, entry: FileEntry, sha256: Callable[[Path], str] = sha256_of
+) -> str | None:
     """Return what is wrong with a file that a manifest lists, None where nothing is."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
         return "is not a plain file"
@@ -16,7 +36,7 @@ def damage_of(path: Path, entry: FileEntry) -> str | None:
         size = path.stat().st_size
         if size != entry.size:
             return f"has {size} {'byte' if size == 1 else 'bytes'} instead of {entry.size}"
-        if sha256_of(path) != entry.sha256:
+        if sha256(path) != entry.sha256:
             return "has other bytes than were written"
     except FileNotFoundError:
         return "is missing"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from judgebatch.errors import WarehouseDamagedError
 from judgebatch.warehouse.damage import RESTORE as _RESTORE
-from judgebatch.warehouse.damage import damage_of, meaning_of
+from judgebatch.warehouse.damage import Hashes, damage_of, meaning_of
 from judgebatch.warehouse.durable import files_below
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.identities import identity_findings
@@ -68,8 +68,9 @@ def _all_files(warehouse: Warehouse, manifests: list[Manifest]) -> Iterator[Find
         for manifest in manifests:
             yield from object_findings(storage, manifest, there)
     else:
+        hashes = Hashes()
         for manifest in manifests:
-            yield from _files(warehouse.layout, manifest)
+            yield from _files(warehouse.layout, manifest, hashes)
 
 
 def _surroundings(warehouse: Warehouse) -> Iterator[Finding]:
@@ -160,7 +161,7 @@ def _chain(layout: Layout, manifests: list[Manifest]) -> Iterator[Finding]:
         )
 
 
-def _files(layout: Layout, manifest: Manifest) -> list[Finding]:
+def _files(layout: Layout, manifest: Manifest, hashes: Hashes) -> list[Finding]:
     folder = layout.run(manifest.number)
     listed = {entry.path: entry for entry in manifest.files}
     there = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
@@ -179,7 +180,7 @@ def _files(layout: Layout, manifest: Manifest) -> list[Finding]:
     ]
     both = sorted(listed.keys() & there.keys())
     with ThreadPoolExecutor(_THREADS) as pool:
-        damages = pool.map(lambda inside: damage_of(there[inside], listed[inside]), both)
+        damages = pool.map(lambda inside: damage_of(there[inside], listed[inside], hashes), both)
         for inside, damage in zip(both, damages, strict=True):
             if damage:
                 findings.append(_finding(layout, there[inside], damage, meaning_of(inside)))

@@ -108,6 +108,20 @@ def test_every_damage_to_every_file_is_named(
         assert {str(inside), without_suffix} & named, inside
 
 
+def test_a_file_with_two_names_is_judged_under_each(damaged: Warehouse) -> None:
+    first, second = (
+        damaged.layout.run(number) / "tables/graded/part-000.parquet" for number in (1, 2)
+    )
+    names = [path.relative_to(damaged.path).as_posix() for path in (first, second)]
+    first.unlink()
+    first.hardlink_to(second)
+    assert names[0] in {finding.where for finding in verify(damaged)}
+    assert names[1] not in {finding.where for finding in verify(damaged)}
+    second.chmod(0o644)
+    flip(second)
+    assert set(names) <= {finding.where for finding in verify(damaged)}
+
+
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("number", range(1, NIGHTS + 1))
 def test_every_damage_to_a_manifest_is_named(
