@@ -9,7 +9,8 @@ for. Then come nights of a fixed, small number of new episodes. Prints wall and 
 peak memory of the largest process (mapped pages included, and without) and of all together.
 
 ``nights`` grades very small nights, and measures after 10, 100 and 1,000 of them what grows with
-history: opening a run, views, a plain glob, and reading all manifests.
+history: a night, views, a plain glob, and reading all manifests. The nights between are replayed
+by `judgebatch backfill`, which publishes the same tables as nights one by one and takes less time.
 
 The corpus goes to a temporary folder (``--folder`` names another): 10 million episodes take about
 40 GB with the warehouse and what a run stages.
@@ -75,8 +76,10 @@ class Shape:
 SHAPES = {"spread": Shape(1_000, 20_000), "single": Shape(1, 20_000)}
 
 
-def write_corpus(folder: Path, name: str, first: int, groups: int, shape: Shape) -> None:
-    """Write groups of episodes that arrive within the hour before ``name``'s night."""
+def write_corpus(
+    folder: Path, name: str, first: int, groups: int, shape: Shape, start: datetime = START
+) -> None:
+    """Write groups of episodes that arrive within seconds of ``start``."""
     for part, begin in enumerate(range(first, first + groups, FILE_GROUPS)):
         end = min(begin + FILE_GROUPS, first + groups)
         keys = pl.DataFrame({"group": pl.arange(begin, end, eager=True)}).select(
@@ -86,7 +89,10 @@ def write_corpus(folder: Path, name: str, first: int, groups: int, shape: Shape)
             ),
             pl.format("task-{}", pl.col("group") % shape.tasks).alias("task_id"),
         )
-        for table, rows in (("episodes", _episodes(keys)), ("verdicts", _verdicts(keys))):
+        for table, rows in (
+            ("episodes", _episodes(keys, start)),
+            ("verdicts", _verdicts(keys, start)),
+        ):
             arrow = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
             path = folder / table / f"{name}-{part:04d}.parquet"
             pq.write_table(arrow, path, row_group_size=100_000, compression="zstd")
@@ -96,20 +102,20 @@ def _episode(place: pl.Expr) -> pl.Expr:
     return pl.format("episode-{}", pl.col("group") * GROUP + place)
 
 
-def _arrived(place: pl.Expr) -> pl.Expr:
-    moment = pl.lit(START, dtype=pl.Datetime("us", "UTC"))
+def _arrived(place: pl.Expr, start: datetime) -> pl.Expr:
+    moment = pl.lit(start, dtype=pl.Datetime("us", "UTC"))
     # Groups of a task follow each other, so that each closes with its seventh member.
     return moment + pl.duration(microseconds=pl.col("group") * GROUP + place)
 
 
-def _episodes(keys: pl.DataFrame) -> pl.DataFrame:
+def _episodes(keys: pl.DataFrame, start: datetime) -> pl.DataFrame:
     place = pl.col("place")
     members = keys.join(pl.DataFrame({"place": range(GROUP)}), how="cross")
     return members.select(
         "tenant_id",
         _episode(place).alias("episode_id"),
         "task_id",
-        _arrived(place).alias("arrived_at"),
+        _arrived(place, start).alias("arrived_at"),
         pl.lit("passed").alias("verifier_outcome"),
         (place * 0.01).alias("cost_usd"),
         (100.0 + place).alias("latency_ms"),
@@ -118,7 +124,7 @@ def _episodes(keys: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _verdicts(keys: pl.DataFrame) -> pl.DataFrame:
+def _verdicts(keys: pl.DataFrame, start: datetime) -> pl.DataFrame:
     pairs = pl.DataFrame(PAIRS, schema=["left", "right"], orient="row").with_row_index("pair")
     rows = keys.join(pairs, how="cross").with_columns(
         number=pl.col("group") * len(PAIRS) + pl.col("pair")
@@ -131,7 +137,7 @@ def _verdicts(keys: pl.DataFrame) -> pl.DataFrame:
         "task_id",
         _episode(pl.col("left")).alias("episode_id"),
         _episode(pl.col("right")).alias("compared_episode_id"),
-        (_arrived(pl.lit(GROUP)) + pl.duration(seconds=1)).alias("judged_at"),
+        (_arrived(pl.lit(GROUP), start) + pl.duration(seconds=1)).alias("judged_at"),
         pl.lit("jury").alias("judge_id"),
         pl.lit(0.001).alias("cost_usd"),
         pl.lit(pl.Series(TEXTS)).gather(text).alias("verdict"),
@@ -276,13 +282,28 @@ def prepare(folder: Path) -> None:
 def nights(asked: argparse.Namespace, folder: Path) -> None:
     """Grade many very small nights, and measure what grows with them."""
     prepare(folder)
-    as_of = START + timedelta(days=1)
-    for night in range(1, asked.nights + 1):
-        write_corpus(folder, f"night-{night:04d}", night * 2, 2, Shape(3, 12))
-        as_of += timedelta(days=1)
-        cost = grade(folder, as_of, 1)
-        if night in (10, 100, 1_000) or night == asked.nights:
-            print(f"after {night:,} nights: a night {cost.cpu:.2f} s CPU; " + reading(folder))
+    done = 0
+    marks = sorted({mark for mark in (10, 100, 1_000) if mark < asked.nights} | {asked.nights})
+    for mark in marks:
+        for number in range(done + 1, mark + 1):
+            start = _night(number) - timedelta(hours=12)
+            write_corpus(folder, f"night-{number:04d}", number * 2, 2, Shape(3, 12), start)
+        if mark - done > 1:
+            replay(folder, _night(done + 1), _night(mark - 1))
+        cost = grade(folder, _night(mark), 1)
+        done = mark
+        print(f"night {mark:,}: {cost.cpu:.2f} s CPU; " + reading(folder), flush=True)
+
+
+def _night(number: int) -> datetime:
+    return START + timedelta(days=number)
+
+
+def replay(folder: Path, first: datetime, last: datetime) -> None:
+    """Do many nights in a process of its own."""
+    command = [sys.executable, "-m", "judgebatch", "backfill"]
+    command += ["--settings", str(folder / "judgebatch.toml")]
+    measured([*command, "--from", first.isoformat(), "--to", last.isoformat()])
 
 
 def reading(folder: Path) -> str:
