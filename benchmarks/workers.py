@@ -1,13 +1,14 @@
 """A night with one and with two workers: processes of a run, and of a Dask cluster.
 
-    python benchmarks/workers.py [--episodes 3333330] [--shape spread|single] [--folder FOLDER]
+    python benchmarks/workers.py [--episodes 3333330] [--shape spread|single] [--dask-alone]
+        [--folder FOLDER]
 
 Makes a corpus of small verdicts, three comparisons an episode (10 million unless told otherwise),
 and grades it with `judgebatch run` in one process and in two, then with the nightly flow on a
 local Dask cluster of one worker and of two, with an ephemeral Prefect server. Each starts without
-a warehouse and must publish the same bytes. The yardstick is one process of the same run; prints
-wall and CPU seconds of all processes. The server and the cluster take their time to start, and it
-is counted.
+a warehouse and must publish the same bytes. The yardstick is the first of them, in the same run;
+prints wall and CPU seconds of all processes. The server and the cluster take their time to start,
+and it is counted.
 """
 
 import argparse
@@ -59,17 +60,20 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder / "warehouse", ignore_errors=True)
 
 
-def compare(folder: Path, groups: int, shape: str) -> None:
+def compare(folder: Path, groups: int, shape: str, *, dask_alone: bool) -> None:
     """Grade the same corpus in all ways, and print what each took."""
     prepare(folder)
     write_corpus(folder, "night", 0, groups, SHAPES[shape])
     print(f"{shape}: {groups * GROUP:,} episodes, {groups * len(PAIRS):,} comparisons", flush=True)
     ways = {
-        "1 process": in_processes(folder, 1),
-        "2 processes": in_processes(folder, 2),
         "Dask, 1 worker": on_dask(folder, 1),
         "Dask, 2 workers": on_dask(folder, 2),
     }
+    if not dask_alone:
+        ways = {
+            "1 process": in_processes(folder, 1),
+            "2 processes": in_processes(folder, 2),
+        } | ways
     first: tuple[Cost, dict[str, str]] | None = None
     for way, command in ways.items():
         clear(folder)
@@ -78,7 +82,7 @@ def compare(folder: Path, groups: int, shape: str) -> None:
         first = first or (cost, files)
         if files != first[1]:
             sys.exit(f"{way} published other bytes")
-        print(f"{way}: {cost}; wall {cost.wall / first[0].wall:.2f} x one process", flush=True)
+        print(f"{way}: {cost}; wall {cost.wall / first[0].wall:.2f} x the first", flush=True)
 
 
 def main() -> None:
@@ -86,16 +90,18 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=3_333_330)
     parser.add_argument("--shape", choices=SHAPES, default="spread")
     parser.add_argument("--folder", type=Path, help="an empty or new folder for the corpus")
+    parser.add_argument("--dask-alone", action="store_true", help="leave out processes of a run")
     parser.add_argument("--dask", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.dask:
         night(asked.folder, asked.dask)
         return
+    groups = asked.episodes // GROUP
     if asked.folder is not None:
-        compare(asked.folder, asked.episodes // GROUP, asked.shape)
+        compare(asked.folder, groups, asked.shape, dask_alone=asked.dask_alone)
         return
     with tempfile.TemporaryDirectory() as folder:
-        compare(Path(folder), asked.episodes // GROUP, asked.shape)
+        compare(Path(folder), groups, asked.shape, dask_alone=asked.dask_alone)
         clear(Path(folder))
 
 
