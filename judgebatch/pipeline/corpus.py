@@ -24,6 +24,7 @@ from judgebatch.pipeline.verdict_files import Part, batches, parts
 from judgebatch.verdicts import corpus_counts, interpret_texts, restate
 from judgebatch.vocabulary import QuarantineReason
 from judgebatch.warehouse import Pieces, write_table
+from judgebatch.warehouse.durable import fsync_below, fsync_folder
 
 TABLES: dict[str, type[Table]] = {
     "interpretations": ReadInterpretations,
@@ -157,7 +158,9 @@ def interpret_files(
             name = table.name.rpartition("/")[2]
             write_table(made / f"{name}.parquet", table, pieces.batches(table))
         out.parent.mkdir(parents=True, exist_ok=True)
+        fsync_below(made)
         made.replace(out)
+        fsync_folder(out.parent)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return totals

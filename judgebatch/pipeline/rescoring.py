@@ -27,6 +27,7 @@ from judgebatch.juries.seating import simple_stages
 from judgebatch.pipeline.stored_judgments import stored_judgments
 from judgebatch.vocabulary import Reading
 from judgebatch.warehouse import write_table
+from judgebatch.warehouse.durable import fsync_below, fsync_folder
 
 SLICE = 50_000
 """Verdicts that are re-scored at once."""
@@ -156,9 +157,11 @@ def _write(tables: _Tables, jury: Jury, out: Path) -> None:
         ordered = conform(rows.sort(table.order, nulls_last=False), table)
         write_table(partial / f"{table.name}.parquet", table, ordered)
     (partial / "jury.json").write_text(description_text(jury), encoding="utf-8")
+    fsync_below(partial)
     if out.exists():
         out.rmdir()
     partial.rename(out)
+    fsync_folder(out.parent)
 
 
 def _files(inputs: Sequence[Path]) -> list[Path]:

@@ -85,6 +85,14 @@ def fsync_folder(path: Path) -> None:
     _fsync(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
+def fsync_below(root: Path) -> None:
+    """Force a folder, and everything below it, to the disk."""
+    for folder, _, names in os.walk(root, topdown=False):
+        for name in names:
+            fsync_file(Path(folder, name))
+        fsync_folder(Path(folder))
+
+
 def _fsync(path: Path, flags: int) -> None:
     descriptor = os.open(path, flags)
     try:

@@ -21,8 +21,7 @@ from judgebatch.errors import UsageError, WarehouseDamagedError
 from judgebatch.warehouse.derived_views import DERIVED
 from judgebatch.warehouse.durable import (
     abandoned,
-    files_below,
-    fsync_file,
+    fsync_below,
     fsync_folder,
     sha256_of,
     temporary_beside,
@@ -236,9 +235,7 @@ def _appearing(out: Path, warehouse: Warehouse) -> Iterator[Path]:
             failpoint("export.folder")
             yield folder
             failpoint("export.written")
-            for path in files_below(folder):
-                fsync_file(path)
-            fsync_folder(folder)
+            fsync_below(folder)
             failpoint("export.synced")
             if out.exists():
                 raise UsageError(f"{out} came into being meanwhile. {_CONSEQUENCE}")
