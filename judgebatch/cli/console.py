@@ -22,6 +22,8 @@ from judgebatch.logs import say as log
 
 _SECONDS_BETWEEN_LINES = 5.0
 _STAGE = "command"
+_ANY_WIDTH = 10_000
+"""Wider than any terminal."""
 
 Step = Callable[[int], None]
 """Tells a progress display that so many more units are done."""
@@ -120,8 +122,13 @@ def say_table(
     rows: Sequence[Sequence[object]],
     *,
     right: Sequence[str] = (),
+    unbroken: bool = False,
 ) -> None:
-    """Print a table; the columns named in ``right`` are numbers."""
+    """Print a table; the columns named in ``right`` are numbers.
+
+    An ``unbroken`` one has values to be copied: it is wider than the terminal rather than that
+    one of them is broken in two.
+    """
     if title:
         say(title, style="bold")
     table = Table()
@@ -135,7 +142,11 @@ def say_table(
             table.add_column(column, overflow="fold")
     for row in cells:
         table.add_row(*map(Text, row))
-    Console(highlight=False, markup=False).print(table)
+    terminal = Console(highlight=False, markup=False)
+    if unbroken:
+        needed = terminal.measure(table, options=terminal.options.update(width=_ANY_WIDTH))
+        terminal.width = max(terminal.width, needed.maximum)
+    terminal.print(table)
 
 
 @contextmanager

@@ -7,17 +7,16 @@ from judgebatch.cli.opening import WarehouseOption, chosen_warehouse
 from judgebatch.cli.options import SETTINGS_FILE, JsonOption, SettingsOption
 from judgebatch.warehouse import Manifest
 
-_COLUMNS = (
-    "run",
-    "kind",
-    "as_of",
-    "input_files",
-    "graded",
-    "ungraded",
-    "waiting",
-    "quarantined",
-    "mib",
-)
+_COLUMNS = {
+    "run": "run",
+    "kind": "kind",
+    "as_of": "as of",
+    "graded": "graded",
+    "ungraded": "ungraded",
+    "waiting": "waiting",
+    "quarantined": "set\naside",
+}
+"""What a line shows, and how it is headed: as much as 80 columns hold."""
 
 
 def history(
@@ -40,8 +39,8 @@ def history(
         console.say_json({"warehouse": found.name, "runs": lines})
     elif lines:
         rows = [[line[column] for column in _COLUMNS] for line in lines]
-        columns = [name.replace("_", " ") for name in _COLUMNS]
-        console.say_table("", columns, rows, right=columns[3:])
+        columns = list(_COLUMNS.values())
+        console.say_table("", columns, rows, right=columns[3:], unbroken=True)
     else:
         console.say(f"{found.name} has no runs yet: `judgebatch run` makes the first.")
 

@@ -73,6 +73,18 @@ def test_history_lists_the_runs(capsys, graded, empty):
     assert "has no runs yet" in ask(capsys, empty, "history").out
 
 
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_history_shows_an_as_of_in_one_piece(capsys, monkeypatch, graded, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    runs = json.loads(ask(capsys, graded, "history", "--json").out)["runs"]
+    shown = ask(capsys, graded, "history").out
+    assert [line.split("│")[3].strip() for line in shown.splitlines() if "│" in line] == [
+        run["as_of"] for run in runs
+    ]
+    assert "aside" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_show_tells_where_everything_went(capsys, graded):
     ran = ask(capsys, graded, "show", 2)
     assert ran.code == 0
