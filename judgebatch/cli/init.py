@@ -11,6 +11,7 @@ from judgebatch.errors import UsageError
 from judgebatch.settings import load_settings
 from judgebatch.warehouse import init as make_warehouse
 from judgebatch.warehouse import is_warehouse
+from judgebatch.warehouse.sharding import MAX_SHARDS
 
 TEMPLATE = """\
 # Settings of judgebatch. Relative paths start at this file's folder; every key can be
@@ -71,6 +72,16 @@ def init(
     folder: Annotated[
         Path, typer.Argument(help="Where the settings file goes.", metavar="FOLDER")
     ] = Path(),
+    shards: Annotated[
+        int,
+        typer.Option(
+            "--shards",
+            metavar="N",
+            min=1,
+            max=MAX_SHARDS,
+            help="Parts that a new warehouse keeps its tenants in, fixed for its life.",
+        ),
+    ] = 8,
 ) -> None:
     """Make a settings file, folders for the inputs, and a warehouse.
 
@@ -101,7 +112,7 @@ def init(
     if is_warehouse(settings.warehouse):
         console.say(f"Kept the warehouse {settings.warehouse}")
     else:
-        make_warehouse(settings.warehouse, scratch=settings.scratch)
+        make_warehouse(settings.warehouse, shards, scratch=settings.scratch)
         console.say(f"Made the warehouse {settings.warehouse}")
     option = "" if folder == Path() else f" --settings {target}"
     console.say(f"Next: put Parquet files there, then `judgebatch check{option}`.")

@@ -11,6 +11,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
+from judgebatch.objects.environment import (
+    ENDPOINTS,
+    allows_http,
+    cannot_connect,
+    check_environment,
+)
 from judgebatch.objects.faults import as_os_error, is_transient
 from judgebatch.objects.url import ObjectUrl
 
@@ -24,17 +30,8 @@ _PARTS_AT_ONCE = 3
 _CHUNK_BYTES = 4 << 20
 _ATTEMPTS = 4
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_ENDPOINTS = (
-    "AWS_ENDPOINT_URL",
-    "AWS_ENDPOINT_URL_S3",
-    "AWS_ENDPOINT",
-    "AZURE_STORAGE_ENDPOINT",
-    "AZURE_ENDPOINT",
-    "GOOGLE_BASE_URL",
-    "AZURITE_BLOB_STORAGE_URL",
-)
-_PLAIN = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")
-
+_PATIENCE_SECONDS = 120.0
+"""After this long no request is begun again: a peer that says nothing uses it up by itself."""
 _RETRY = {
     "max_retries": 6,
     "retry_timeout": timedelta(minutes=2),
@@ -75,7 +72,7 @@ class Bucket:
     @property
     def endpoint(self) -> str:
         """What the environment names instead of the provider's own servers."""
-        return " ".join(os.environ[name] for name in _ENDPOINTS if name in os.environ)
+        return " ".join(os.environ[name] for name in ENDPOINTS if name in os.environ)
 
     def __reduce__(self) -> tuple[type["Bucket"], tuple[ObjectUrl]]:
         return Bucket, (self.url,)
@@ -212,6 +209,7 @@ class Bucket:
         uploading: bool = False,
     ) -> T:
         """Make a request, again where that may help."""
+        began = time.monotonic()
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return request()
@@ -219,7 +217,9 @@ class Bucket:
                 hopeless = not is_transient(error)
                 if uploading and isinstance(error, FileNotFoundError):
                     hopeless = False  # the upload ended without our hearing of it
-                if attempt == _ATTEMPTS or hopeless:
+                # An upload may have taken longer than that before it broke off.
+                late = not uploading and time.monotonic() - began > _PATIENCE_SECONDS
+                if attempt == _ATTEMPTS or hopeless or late:
                     raise as_os_error(error, self.url / key if key else self.url) from None
             _pause(attempt)
         raise AssertionError
@@ -236,15 +236,18 @@ def _pause(attempt: int) -> None:
 
 
 def _store(url: ObjectUrl) -> Any:
-    plain = any(os.environ.get(name, "").lower().startswith("http://") for name in _ENDPOINTS)
-    told = any(os.environ.get(name, "").lower() == "true" for name in _PLAIN)
+    check_environment(url.scheme)
     common: dict[str, Any] = {
         "prefix": url.prefix or None,
-        "client_options": _CLIENT | {"allow_http": plain or told},
+        "client_options": _CLIENT | {"allow_http": allows_http()},
         "retry_config": _RETRY,
     }
     kinds = {"s3": "S3Store", "gs": "GCSStore", "az": "AzureStore"}
-    return getattr(import_module("obstore.store"), kinds[url.scheme])(url.bucket, **common)
+    failure = import_module("obstore.exceptions").BaseError
+    try:
+        return getattr(import_module("obstore.store"), kinds[url.scheme])(url.bucket, **common)
+    except failure as error:
+        raise cannot_connect(url.scheme, error) from None
 
 
 def listed_below(objects: Iterable[Stored], prefix: str) -> dict[str, Stored]:

@@ -12,15 +12,21 @@ from judgebatch.objects.url import SCHEMES, ObjectUrl
 CHANGED = errno.ESTALE
 """The number of the error for an object that is not the one that was listed."""
 
+_METADATA_HOSTS = ("169.254.", "metadata.google.internal", "fd00:ec2::")
+"""Where the client asks for the machine's own role when the environment has no credentials."""
 _STATUS = re.compile(r"status code: (?P<status>[0-9]{3})")
 _CODE = re.compile(r"<Code>(?P<code>[A-Za-z0-9]{1,60})</Code>")
 _KINDS = (
     ("builder error", "the request cannot be made; for a plain http endpoint say so with http://"),
-    ("error sending request", "the connection failed"),
+    (
+        "error sending request",
+        "the connection failed; see that its server is up and that the environment names it",
+    ),
     ("request or response body error", "the connection broke off"),
     ("operation timed out", "it did not answer in time"),
     ("dns error", "its name is not known"),
 )
+_NO_BUCKET = frozenset({"NoSuchBucket", "ContainerNotFound"})
 _IN_FLIGHT = frozenset({"ConditionalRequestConflict", "OperationAborted"})
 """Codes of 409 that say that somebody else is at it just now; others say that it is there."""
 _TRANSIENT = frozenset({"408", "425", "429", "500", "502", "503", "504"})
@@ -45,13 +51,18 @@ def as_os_error(error: BaseException, where: ObjectUrl) -> OSError:
     """Return the failure of a request as an OSError about the object."""
     what = _what(error)
     kind = _kind(error)
-    if kind == "FileNotFoundError":
+    if kind == "FileNotFoundError" and _code(error) not in _NO_BUCKET:
         return FileNotFoundError(errno.ENOENT, "it is not there", str(where))
-    if kind in {"PermissionDeniedError", "UnauthenticatedError"}:
+    roleless = any(host in str(error) for host in _METADATA_HOSTS)
+    if roleless or kind in {"PermissionDeniedError", "UnauthenticatedError"}:
+        refusal = (
+            "there are no credentials for it, and this machine has no role that gives any"
+            if roleless
+            else f"the object store refuses it ({what})"
+        )
         return PermissionError(
             errno.EACCES,
-            f"the object store refuses it ({what}); credentials come from the environment "
-            f"({SCHEMES[where.scheme]}…)",
+            f"{refusal}; credentials come from the environment ({SCHEMES[where.scheme]}…)",
             str(where),
         )
     if is_already_there(error):
@@ -79,6 +90,8 @@ def _code(error: BaseException) -> str | None:
 def _what(error: BaseException) -> str:
     text = str(error)
     status, code = _status(error), _code(error)
+    if code in _NO_BUCKET:
+        return f"its bucket is not there ({code}); make it first"
     if status is not None:
         return f"status {status}" + (f", {code}" if code else "")
     return next((said for part, said in _KINDS if part in text), type(error).__name__)

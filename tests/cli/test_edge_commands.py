@@ -69,6 +69,14 @@ def test_init_overwrites_nothing(capsys, project):
     assert (project / "elsewhere" / "warehouse.json").read_bytes() == before
 
 
+def test_init_makes_a_warehouse_of_as_many_shards_as_it_is_told(capsys, tmp_path):
+    assert run(capsys, "init", tmp_path / "few", "--shards", 1).code == 0
+    identity = json.loads((tmp_path / "few" / "warehouse" / "warehouse.json").read_text())
+    assert identity["n_shards"] == 1
+    assert run(capsys, "init", tmp_path / "none", "--shards", 0).code == 2
+    assert not (tmp_path / "none").exists()
+
+
 def test_init_where_a_file_stands_is_a_usage_error(capsys, tmp_path):
     (tmp_path / "file").touch()
     ran = run(capsys, "init", tmp_path / "file")
