@@ -13,6 +13,9 @@ from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse.layout import Layout, run_number
 from judgebatch.warehouse.manifest import CONSUMING, InputFile, Manifest
 
+DAMAGED = "Restore the file from a backup; `judgebatch verify` lists everything that is damaged."
+"""What to do about a damaged log, as its errors say it."""
+
 
 def committed_numbers(layout: Layout) -> list[int]:
     """Return the numbers of the committed runs, ascending."""
@@ -45,10 +48,7 @@ def read_manifest(layout: Layout, number: int) -> Manifest:
 
 
 def _damaged(what: str) -> WarehouseDamagedError:
-    return WarehouseDamagedError(
-        f"{what}. Restore the file from a backup; `judgebatch verify` lists everything that is "
-        "damaged."
-    )
+    return WarehouseDamagedError(f"{what}. {DAMAGED}")
 
 
 class RunLog(Sequence[Manifest]):

@@ -17,7 +17,7 @@ from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.manifest import Manifest, is_token
 from judgebatch.warehouse.object_storage import ObjectStorage
 from judgebatch.warehouse.publishing import stale_views
-from judgebatch.warehouse.runlog import read_manifest
+from judgebatch.warehouse.runlog import DAMAGED, read_manifest
 from judgebatch.warehouse.settings_store import settings_findings
 from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.surroundings import lost_runs, surroundings_findings
@@ -45,7 +45,8 @@ def _verify(warehouse: Warehouse) -> list[Finding]:
         try:
             manifest = read_manifest(layout, number)
         except WarehouseDamagedError as error:
-            findings.append(_finding(layout, layout.manifest(number), str(error), _RESTORE + "."))
+            what = str(error).partition(f". {DAMAGED}")[0]
+            findings.append(_finding(layout, layout.manifest(number), what, _RESTORE + "."))
             continue
         manifests.append(manifest)
         findings += _seal(layout, manifest)
@@ -92,7 +93,14 @@ def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
     except WarehouseDamagedError:
         return  # a table that the views read is damaged, which is among the findings already
     for where, what in stale:
-        yield Finding(where, what, "It is derived: the next `judgebatch run` replaces it.")
+        is_folder = (warehouse.layout.root / where).is_dir()
+        yield Finding(
+            where,
+            what,
+            "Move it out: no run replaces a folder. Then run the newest as-of again."
+            if is_folder
+            else "It is derived: the next `judgebatch run` replaces it.",
+        )
 
 
 def _finding(layout: Layout, path: Path, what: str, meaning: str) -> Finding:

@@ -53,6 +53,21 @@ def test_verify_names_damage_and_exits_with_five(capsys, empty):
     assert finding["where"] == "runs/000001/tables/strengths/part-000.parquet"
 
 
+def test_verify_says_once_what_to_do_about_a_manifest_and_a_folder_for_views(capsys, empty):
+    run_night(empty)
+    views = empty.layout.views / "judgebatch.duckdb"
+    views.unlink()
+    views.mkdir()
+    ran = ask(capsys, empty, "verify")
+    assert "judgebatch.duckdb: cannot be read: Is a directory. Move it out" in ran.out
+    manifest = empty.layout.manifest(1)
+    manifest.chmod(0o644)
+    manifest.write_bytes(b"[]")
+    ran = ask(capsys, empty, "verify")
+    assert ran.out.count("Restore") == ran.out.count("from a backup") == 1
+    assert ".." not in ran.out
+
+
 def test_doctor_lists_the_overdue_and_exits_with_five(capsys, graded, empty):
     # The sample's open episodes have the next night as their deadline.
     assert ask(capsys, graded, "doctor").out == "Nothing rests past its deadline.\n"
