@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any, TypeVar, cast
 
 from prefect import Task
@@ -75,7 +76,8 @@ def task_mapper(runner: Runner, workers: int, scheduler: str | None = None) -> I
 
         def mapped(function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
             stage = as_task(function)
-            futures = [running.submit(stage, {"task": one}) for one in tasks]
+            (parameter,) = signature(function).parameters
+            futures = [running.submit(stage, {parameter: one}) for one in tasks]
             yield from (cast("R", future.result()) for future in futures)
 
         yield mapped
