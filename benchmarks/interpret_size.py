@@ -27,7 +27,7 @@ import orjson
 import polars as pl
 import pyarrow.parquet as pq
 from interpret import FORMS, prose
-from whole_run import family
+from processes import family
 
 SEED = 20260410
 SHAPE = (1, 1, 0)

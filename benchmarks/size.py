@@ -18,7 +18,6 @@ The corpus goes to a temporary folder (``--folder`` names another): 10 million e
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +29,7 @@ from statistics import median
 
 import polars as pl
 import pyarrow.parquet as pq
+from processes import Cost, measured
 
 from judgebatch.settings import load_settings
 from judgebatch.warehouse import Manifest, connect, open_warehouse
@@ -142,75 +142,6 @@ def _verdicts(keys: pl.DataFrame, start: datetime) -> pl.DataFrame:
         pl.lit(0.001).alias("cost_usd"),
         pl.lit(pl.Series(TEXTS)).gather(text).alias("verdict"),
     )
-
-
-@dataclass
-class Cost:
-    """What a command took."""
-
-    wall: float
-    cpu: float
-    largest: float
-    """Peak resident MiB of the largest process."""
-    anonymous: float
-    """The same without mapped files."""
-    together: float
-    """Peak resident MiB of all processes at one time."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.wall:,.0f} s wall, {self.cpu:,.0f} s CPU; peak {self.largest:,.0f} MiB in one "
-            f"process ({self.anonymous:,.0f} without mapped files), {self.together:,.0f} MiB in all"
-        )
-
-
-def measured(command: list[str]) -> Cost:
-    """Run a command and watch its processes."""
-    started = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    cost = Cost(0.0, 0.0, 0.0, 0.0, 0.0)
-    cpu: dict[int, float] = {}
-    while process.poll() is None:
-        pids = family(process.pid)
-        cpu |= {pid: seconds for pid in pids if (seconds := cpu_of(pid))}
-        sizes = [memory_of(pid) for pid in pids]
-        cost.largest = max([cost.largest, *(one.get("VmHWM", 0.0) for one in sizes)])
-        cost.anonymous = max([cost.anonymous, *(one.get("RssAnon", 0.0) for one in sizes)])
-        cost.together = max(cost.together, sum(one.get("VmRSS", 0.0) for one in sizes))
-        time.sleep(0.05)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    cost.wall = time.monotonic() - started
-    cost.cpu = sum(cpu.values())
-    return cost
-
-
-def cpu_of(pid: int) -> float:
-    """Return the CPU seconds of a process; 0 once it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def family(pid: int) -> list[int]:
-    """Return a process and all that it started, directly or not."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [pid, *(one for child in children for one in family(int(child)))]
-
-
-def memory_of(pid: int) -> dict[str, float]:
-    """Return a process's memory figures in MiB; none once it is gone."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return {}
-    fields = (line.split() for line in lines if line.endswith("kB"))
-    return {name.rstrip(":"): int(size) / 1024 for name, size, _ in fields}
 
 
 def grade(folder: Path, as_of: datetime, processes: int) -> Cost:

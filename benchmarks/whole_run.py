@@ -4,8 +4,8 @@
 
 Makes a corpus of one night, with about three comparisons an episode, in a temporary folder, grades
 it in a process of its own, then reads the same inputs and writes the same outputs with Polars in
-another one. Prints wall seconds, peak memory (the largest single process, mapped pages included)
-and the ratio. A busy machine blurs them.
+another one. Prints what the run took, how long Polars took, and the ratio. A busy machine blurs
+them.
 """
 
 import argparse
@@ -13,9 +13,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from datetime import timedelta
 from pathlib import Path
+
+from processes import measured
 
 from judgebatch.synthesis import synthesize
 
@@ -40,37 +41,6 @@ print(f"{read} {written}")
 """
 
 
-def timed(command: list[str]) -> tuple[float, float]:
-    """Run a command; return wall seconds and the peak MiB of its largest process."""
-    started = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    peak = 0.0
-    while process.poll() is None:
-        peak = max([peak, *(peak_of(pid) for pid in family(process.pid))])
-        time.sleep(0.25)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return time.monotonic() - started, peak
-
-
-def family(pid: int) -> list[int]:
-    """Return a process and all that it started, directly or not."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [pid, *(one for child in children for one in family(int(child)))]
-
-
-def peak_of(pid: int) -> float:
-    """Return a process's peak resident memory in MiB; 0 once it is gone."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--episodes", type=int, default=1_000_000)
@@ -87,16 +57,16 @@ def main() -> None:
         as_of = corpus.as_of[-1] + timedelta(days=7)
         command = [sys.executable, "-m", "judgebatch", "run", "--settings", str(corpus.settings)]
         command += ["--as-of", as_of.isoformat(), "--processes", str(asked.processes)]
-        wall, peak = timed(command)
+        cost = measured(command)
         out = Path(folder) / "out"
         out.mkdir()
         script = [sys.executable, "-c", YARDSTICK, str(root), str(out)]
         printed = subprocess.run(script, check=True, capture_output=True, text=True).stdout
         read, written = (float(part) for part in printed.split())
         print(f"corpus: {corpus.episodes:,} episodes, {corpus.verdicts:,} verdicts")
-        print(f"run, {asked.processes} processes: {wall:.1f} s, peak {peak:,.0f} MiB")
+        print(f"run, {asked.processes} processes: {cost}")
         print(f"Polars: {read:.1f} s reading inputs, {written:.1f} s writing outputs")
-        print(f"ratio, wall to wall: {wall / (read + written):.1f}")
+        print(f"ratio, wall to wall: {cost.wall / (read + written):.1f}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 
-from size import GROUP, PAIRS, SHAPES, START, Cost, measured, prepare, write_corpus
+from processes import Cost, measured
+from size import GROUP, PAIRS, SHAPES, START, prepare, write_corpus
 
 AS_OF = START + timedelta(days=2)
 

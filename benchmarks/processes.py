@@ -1,0 +1,77 @@
+"""What a command takes, with all processes that it starts: time, and memory by /proc."""
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Cost:
+    """What a command took."""
+
+    wall: float
+    cpu: float
+    largest: float
+    """Peak resident MiB of the largest process."""
+    anonymous: float
+    """The same without mapped files."""
+    together: float
+    """Peak resident MiB of all processes at one time."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.wall:,.0f} s wall, {self.cpu:,.0f} s CPU; peak {self.largest:,.0f} MiB in one "
+            f"process ({self.anonymous:,.0f} without mapped files), {self.together:,.0f} MiB in all"
+        )
+
+
+def measured(command: list[str]) -> Cost:
+    """Run a command and watch its processes."""
+    started = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    cost = Cost(0.0, 0.0, 0.0, 0.0, 0.0)
+    cpu: dict[int, float] = {}
+    while process.poll() is None:
+        pids = family(process.pid)
+        cpu |= {pid: seconds for pid in pids if (seconds := cpu_of(pid))}
+        sizes = [memory_of(pid) for pid in pids]
+        cost.largest = max([cost.largest, *(one.get("VmHWM", 0.0) for one in sizes)])
+        cost.anonymous = max([cost.anonymous, *(one.get("RssAnon", 0.0) for one in sizes)])
+        cost.together = max(cost.together, sum(one.get("VmRSS", 0.0) for one in sizes))
+        time.sleep(0.05)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    cost.wall = time.monotonic() - started
+    cost.cpu = sum(cpu.values())
+    return cost
+
+
+def cpu_of(pid: int) -> float:
+    """Return the CPU seconds of a process; 0 once it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all that it started, directly or not, in any of its threads."""
+    try:
+        started = [one.read_text() for one in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return []
+    children = [int(child) for one in started for child in one.split()]
+    return [pid, *(one for child in children for one in family(child))]
+
+
+def memory_of(pid: int) -> dict[str, float]:
+    """Return a process's memory figures in MiB; none once it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return {}
+    fields = (line.split() for line in lines if line.endswith("kB"))
+    return {name.rstrip(":"): int(size) / 1024 for name, size, _ in fields}
