@@ -159,7 +159,9 @@ def test_damage_to_the_views_is_named_as_derived(
     damage(damaged.layout.views / name)
     (finding,) = verify(damaged)
     assert finding.where == f"views/{name}"
-    assert "derived" in finding.meaning
+    # A folder is in the way of what the next run derives.
+    told = "Move it out" if damage is replace_by_folder else "derived"
+    assert told in finding.meaning
 
 
 @pytest.mark.parametrize(
