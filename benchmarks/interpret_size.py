@@ -12,7 +12,6 @@ read or in quarantine, and each count in an interpretation is the number of rows
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ import orjson
 import polars as pl
 import pyarrow.parquet as pq
 from interpret import FORMS, prose
-from processes import family
+from processes import cpu_of, family
 
 SEED = 20260410
 SHAPE = (1, 1, 0)
@@ -120,7 +119,7 @@ def watched(command: list[str], log: Path) -> Watched:
         while process.poll() is None:
             now = {pid: resident(pid) for pid in family(process.pid)}
             for pid, size in now.items():
-                cpu[pid] = max(cpu[pid], used(pid))
+                cpu[pid] = max(cpu[pid], cpu_of(pid))
                 name = "command" if pid == process.pid else f"process {pid}"
                 peaks[name] = max(peaks[name], size)
             most = max(most, sum(now.values()))
@@ -136,15 +135,6 @@ def resident(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
     except OSError:
         return 0
-
-
-def used(pid: int) -> float:
-    """Return the seconds of CPU that a process has used."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def laws(out: Path, said: dict[str, Any], verdicts: int) -> Iterator[tuple[str, int, int]]:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,11 +60,12 @@ def cpu_of(pid: int) -> float:
 
 def family(pid: int) -> list[int]:
     """Return a process and all that it started, directly or not, in any of its threads."""
-    try:
-        started = [one.read_text() for one in Path(f"/proc/{pid}/task").glob("*/children")]
-    except OSError:
-        return []
-    children = [int(child) for one in started for child in one.split()]
+    children: list[int] = []
+    # A thread, or the process, may end while it is looked at.
+    with suppress(OSError):
+        for started in Path(f"/proc/{pid}/task").glob("*/children"):
+            with suppress(OSError):
+                children += map(int, started.read_text().split())
     return [pid, *(one for child in children for one in family(child))]
 
 

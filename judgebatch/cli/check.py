@@ -112,7 +112,7 @@ def _rows(files: list[InputFile], spec: InputSpec, rows: int, settings: Settings
                 tenants.update(batch.rows["tenant_id"].unique())
                 refused = _refused(batch.rows, spec.kind, settings)
                 for part in (batch.quarantined, refused):
-                    reasons.update(part["reason"].to_list())
+                    reasons.update(dict(part.group_by("reason").len().rows()))
                     shown += part.select(_PLACE).head(_SHOWN - len(shown)).to_dicts()
                 step(len(batch.rows) + len(batch.quarantined))
     return {

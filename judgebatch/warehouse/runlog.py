@@ -13,8 +13,16 @@ from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse.layout import Layout, run_number
 from judgebatch.warehouse.manifest import CONSUMING, InputFile, Manifest
 
-DAMAGED = "Restore the file from a backup; `judgebatch verify` lists everything that is damaged."
-"""What to do about a damaged log, as its errors say it."""
+
+class DamagedLogError(WarehouseDamagedError):
+    """A manifest is not what the log says; ``what`` tells that without what to do about it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}. Restore the file from a backup; `judgebatch verify` lists everything that is "
+            "damaged."
+        )
+        self.what = what
 
 
 def committed_numbers(layout: Layout) -> list[int]:
@@ -30,25 +38,21 @@ def read_manifest(layout: Layout, number: int) -> Manifest:
 
     Raises
     ------
-    WarehouseDamagedError
+    DamagedLogError
         It is missing, is not a manifest, or belongs to another run.
     """
     path = layout.manifest(number)
     try:
         manifest = Manifest.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise _damaged(f"{path} cannot be read: {error.strerror}") from error
+        raise DamagedLogError(f"{path} cannot be read: {error.strerror}") from error
     except ValidationError as error:
         what = error.errors(include_url=False)[0]
         where = ".".join(str(step) for step in what["loc"]) or "the document"
-        raise _damaged(f"{path} is not a manifest: {where}: {what['msg']}") from error
+        raise DamagedLogError(f"{path} is not a manifest: {where}: {what['msg']}") from error
     if manifest.number != number:
-        raise _damaged(f"{path} is the manifest of run {manifest.number}")
+        raise DamagedLogError(f"{path} is the manifest of run {manifest.number}")
     return manifest
-
-
-def _damaged(what: str) -> WarehouseDamagedError:
-    return WarehouseDamagedError(f"{what}. {DAMAGED}")
 
 
 class RunLog(Sequence[Manifest]):
@@ -60,7 +64,7 @@ class RunLog(Sequence[Manifest]):
             numbers = committed_numbers(layout)
         for expected, number in enumerate(numbers, start=1):
             if number != expected:
-                raise _damaged(
+                raise DamagedLogError(
                     f"{layout.run(expected)} is missing, although run {numbers[-1]} is committed"
                 )
         self._length = len(numbers)
@@ -141,7 +145,7 @@ class RunLog(Sequence[Manifest]):
             document = orjson.loads(path.read_bytes())
             inputs: list[dict[str, Any]] = document["inputs"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise _damaged(f"{path} cannot be read as a manifest: {error}") from error
+            raise DamagedLogError(f"{path} cannot be read as a manifest: {error}") from error
         return inputs
 
     def of_kind(self, kind: RunKind) -> list[Manifest]:

@@ -17,7 +17,7 @@ from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.manifest import Manifest, is_token
 from judgebatch.warehouse.object_storage import ObjectStorage
 from judgebatch.warehouse.publishing import stale_views
-from judgebatch.warehouse.runlog import DAMAGED, read_manifest
+from judgebatch.warehouse.runlog import DamagedLogError, read_manifest
 from judgebatch.warehouse.settings_store import settings_findings
 from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.surroundings import lost_runs, surroundings_findings
@@ -44,9 +44,8 @@ def _verify(warehouse: Warehouse) -> list[Finding]:
     for number in numbers:
         try:
             manifest = read_manifest(layout, number)
-        except WarehouseDamagedError as error:
-            what = str(error).partition(f". {DAMAGED}")[0]
-            findings.append(_finding(layout, layout.manifest(number), what, _RESTORE + "."))
+        except DamagedLogError as error:
+            findings.append(_finding(layout, layout.manifest(number), error.what, _RESTORE + "."))
             continue
         manifests.append(manifest)
         findings += _seal(layout, manifest)

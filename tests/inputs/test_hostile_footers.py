@@ -1,6 +1,7 @@
 """Footers and page headers that lie: refused by name, or without effect."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -30,6 +31,16 @@ def _set(*path: int) -> Callable[[int], Callable[[Struct], object]]:
     return to
 
 
+def rows_unless_refused(folder: Path, content: bytes) -> pl.DataFrame | None:
+    project(folder, content)
+    wanted = spec(folder, path="episodes")
+    (file,) = discover(wanted)
+    try:
+        return pl.concat([batch.rows for batch in read_file(file, wanted)])
+    except InputError:
+        return None
+
+
 LIES = {
     "rows": (_set(3), [-1, 0, 3, 2**31, 2**40, 2**62]),
     "values of a column": (_set(0, 5), [-1, 0, 1, 3, 2**31, 2**62]),
@@ -51,12 +62,8 @@ LIES = {
 )
 def test_a_footer_that_lies_is_refused_or_makes_no_difference(tmp_path, lie, value):
     content = lied(written(episodes(2), use_dictionary=False), lie)
-    project(tmp_path, content)
-    wanted = spec(tmp_path, path="episodes")
-    (file,) = discover(wanted)
-    try:
-        rows = pl.concat([batch.rows for batch in read_file(file, wanted)])
-    except InputError:
+    rows = rows_unless_refused(tmp_path, content)
+    if rows is None:
         return
     assert rows["episode_id"].to_list() == ["ep-0", "ep-1"]
     assert rows["tenant_id"].to_list() == ["acme"] * 2
@@ -181,11 +188,7 @@ def test_a_page_that_lies_of_its_values_is_refused_or_makes_no_difference(
         header[7 if dictionary else 5][1][1][1] = values
 
     content = lied_in_a_page(written(episodes(2), use_dictionary=dictionary), lie)
-    project(tmp_path, content)
-    wanted = spec(tmp_path, path="episodes")
-    (file,) = discover(wanted)
-    try:
-        rows = pl.concat([batch.rows for batch in read_file(file, wanted)])
-    except InputError:
+    rows = rows_unless_refused(tmp_path, content)
+    if rows is None:
         return
     assert rows["tenant_id"].to_list() == ["acme"] * 2

@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import krippendorff
+import numpy as np
 import polars as pl
 import pytest
 
@@ -27,6 +29,7 @@ from judgebatch.contracts.promotions import PromotionSteps
 from judgebatch.reporting import decisions, groups, judges, outcomes, readings
 from judgebatch.reporting.page import report
 from judgebatch.reporting.subject import night
+from judgebatch.reporting.texts import number
 from judgebatch.settings import load_settings
 from judgebatch.vocabulary import ScoreKind, UngradedReason
 from judgebatch.warehouse import RunFacts
@@ -285,6 +288,25 @@ def test_judges_are_told_with_intervals(tmp_path: Path) -> None:
     assert "2 : 0 over 1 100.0 % (34.2 to 100.0) 1.00 over 6 100.0 % (20.7 to 100.0)" in text
     assert "$0.0150" in text
     assert "j · a 2" in text
+
+
+def test_agreement_is_krippendorffs_alpha(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    votes = rng.integers(0, 4, size=(30, 4))
+    times = rng.integers(1, 9, size=30)
+    split = {"tenant_id": "t", "judge_id": "j", "subject": "comparison"}
+    names = ("first", "second", "ties", "undecided")
+    rows = [
+        {**split, **dict(zip(names, map(int, one), strict=True)), "verdicts": int(many)}
+        for one, many in zip(votes, times, strict=True)
+    ]
+    whole = {"tenant_id": "t", "judge_id": "j", "judge": "", "subject": "comparison", "code": ""}
+    tables = {JudgeAgreement: rows, JudgeAnswers: [{**whole, "answer": "left", "answers": 1}]}
+    expected = krippendorff.alpha(
+        value_counts=np.repeat(votes, times, axis=0), level_of_measurement="nominal"
+    )
+    text = plain(judges.judges(subject(tmp_path, tables)))
+    assert f"{number(float(expected))} over {times.sum()}" in text
 
 
 def test_sequential_tests_have_their_path_over_the_nights(tmp_path: Path) -> None:
