@@ -26,9 +26,11 @@ demo: $(STAMP) ## grade several nights of sample_data/ into demo/ and say what t
 
 test: $(STAMP) ## run the tests (under 15 minutes)
 	@tests/browser/install.sh
+	@tests/objects/install.sh $(BIN)/python
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not soak" $(ARGS)
 
 soak: $(STAMP) ## run the long tests: all vectors, kills, large corpora
+	@tests/objects/install.sh $(BIN)/python
 	$(BIN)/python -m pytest -m soak $(ARGS)
 
 check: $(STAMP) ## format, lint, types, direction of imports

