@@ -54,10 +54,13 @@ def write_error(
         remedy = "Give the user that runs judgebatch write permission on the warehouse"
         if is_url(str(error.filename)):
             reason = str(error.strerror)
+    elif number == errno.EISDIR:
+        reason, remedy = "a folder is in its place", "Move that folder out and run again"
     else:
         reason = error.strerror or str(error)
         remedy = "See to the file system and run again"
-    named = str(error.filename or "")
+    # Of a rename, what was to be written is the second name; the first is a temporary file.
+    named = str(error.filename2 or error.filename or "")
     if is_url(named):
         path, remedy = named, remedy.replace("the file system", "the object store")
     where = named if named.startswith(f"{path}") else path

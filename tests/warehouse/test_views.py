@@ -11,7 +11,7 @@ import pytest
 from judgebatch.contracts.grading import Graded, GradingCounts, OpenEpisodes
 from judgebatch.contracts.registry import published
 from judgebatch.contracts.table import schema_of
-from judgebatch.errors import WarehouseDamagedError
+from judgebatch.errors import WarehouseDamagedError, WarehouseWriteError
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import (
     RunFacts,
@@ -189,6 +189,28 @@ def test_publishing_leaves_no_other_file(warehouse: Warehouse) -> None:
     publish(warehouse)
     names = {path.name for path in warehouse.layout.views.iterdir()}
     assert names == {"judgebatch.duckdb", "views.sql"}
+
+
+@pytest.mark.parametrize("name", ["views.sql", "judgebatch.duckdb"])
+def test_a_folder_in_place_of_a_view_is_named_and_left_alone(
+    warehouse: Warehouse, name: str
+) -> None:
+    run_night(warehouse)
+    path = warehouse.layout.views / name
+    path.unlink()
+    path.mkdir()
+    (path / "mine").touch()
+    with pytest.raises(WarehouseWriteError) as told:
+        publish(warehouse)
+    assert f"views at {path}: a folder is in its place" in str(told.value)
+    assert "Move that folder out" in str(told.value)
+    assert {one.name for one in warehouse.layout.views.iterdir()} <= {
+        "views.sql",
+        "judgebatch.duckdb",
+    }
+    path.rename(warehouse.path.parent / name)
+    publish(warehouse)
+    assert stale_views(warehouse) == []
 
 
 def test_a_damaged_table_is_named(warehouse: Warehouse) -> None:
