@@ -7,6 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+ALONE = 1.25
+"""Busy cores up to which the work counts as done by one process alone."""
+
+WINDOW_SECONDS = 1.0
+"""How long cores are looked at to say how many are busy; ticks of the clock are 0.01 s."""
+
 
 @dataclass
 class Cost:
@@ -20,11 +26,14 @@ class Cost:
     """The same without mapped files."""
     together: float
     """Peak resident MiB of all processes at one time."""
+    alone: float
+    """Wall seconds with at most ALONE cores busy: what more workers cannot shorten."""
 
     def __str__(self) -> str:
         return (
             f"{self.wall:,.0f} s wall, {self.cpu:,.0f} s CPU; peak {self.largest:,.0f} MiB in one "
-            f"process ({self.anonymous:,.0f} without mapped files), {self.together:,.0f} MiB in all"
+            f"process ({self.anonymous:,.0f} without mapped files), {self.together:,.0f} MiB in "
+            f"all; {self.alone:,.0f} s with at most {ALONE} cores busy"
         )
 
 
@@ -32,11 +41,17 @@ def measured(command: list[str]) -> Cost:
     """Run a command and watch its processes."""
     started = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    cost = Cost(0.0, 0.0, 0.0, 0.0, 0.0)
+    cost = Cost(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     cpu: dict[int, float] = {}
+    begun, spent = started, 0.0
     while process.poll() is None:
         pids = family(process.pid)
         cpu |= {pid: seconds for pid in pids if (seconds := cpu_of(pid))}
+        if (length := time.monotonic() - begun) >= WINDOW_SECONDS:
+            total = sum(cpu.values())
+            if total - spent <= ALONE * length:
+                cost.alone += length
+            begun, spent = begun + length, total
         sizes = [memory_of(pid) for pid in pids]
         cost.largest = max([cost.largest, *(one.get("VmHWM", 0.0) for one in sizes)])
         cost.anonymous = max([cost.anonymous, *(one.get("RssAnon", 0.0) for one in sizes)])
