@@ -4,20 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-import orjson
-
 from judgebatch.inputs import InputFile, InputKind, InputSpec, discover
 from judgebatch.pipeline.judge import Attached, attached_judge
 from judgebatch.pipeline.policy_plan import PolicyPlan, read_plan
 from judgebatch.settings import Settings
 from judgebatch.warehouse import RunLog, Warehouse, open_or_init
-from judgebatch.warehouse.durable import writing
-from judgebatch.warehouse.failpoints import failpoint
-from judgebatch.warehouse.layout import VIEWS
+from judgebatch.warehouse.known_inputs import KnownInputs
 from judgebatch.warehouse.manifest import InputFile as ConsumedFile
-
-HINTS = f"{VIEWS}/inputs.json"
-DERIVED = "All committed runs are as they were; the next run makes it anew."
 
 
 @dataclass(frozen=True)
@@ -48,52 +41,39 @@ class NewFiles:
 class Hints:
     """What spares a run to read all input files and all manifests again.
 
-    Derived: without the file all input files are hashed once more, and all manifests are read. A
-    file with the same size, times of change and inode (in an object store: tag) is taken for
+    A file with the same size, times of change and inode (in an object store: tag) is taken for
     unchanged.
     """
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._storage = warehouse.storage
-        try:
-            said = orjson.loads(self._storage.read(HINTS))
-            self._known: dict[str, list[object]] = said["files"]
-            self._consumed: dict[str, str] = said["consumed"]
-            self._through: tuple[int, str] = (said["run"], said["manifest"])
-        except (OSError, ValueError, LookupError, TypeError):
-            self._known, self._consumed, self._through = {}, {}, (0, "")
+        self._known = KnownInputs.read_if_sound(warehouse.storage)
 
     def consumed(self, log: RunLog) -> dict[str, str]:
         """Return the digest with which each input file was last consumed, by name."""
-        run, digest = self._through
-        if not 0 < run <= log.newest or log[run - 1].digest != digest:
-            self._consumed, run = {}, 0
+        known, run = self._known.consumed, self._known.run
+        if not 0 < run <= log.newest or log[run - 1].digest != self._known.manifest:
+            known, run = {}, 0
         newer = {name: file.digest for name, file in log.consumed(after=run).items()}
-        return self._consumed | newer
+        return known | newer
 
     def digest(self, found: Found) -> str | None:
         """Return the digest that the file had when it last looked like this."""
-        known = self._known.get(found.name)
-        if known and known[:2] == [found.file.size, found.file.stamp]:
-            return str(known[2])
+        known = self._known.files.get(found.name)
+        if known and known[:2] == (found.file.size, found.file.stamp):
+            return known[2]
         return None
 
     def save(self, files: Iterable[Found], digests: Mapping[str, str], log: RunLog) -> None:
         """Remember the files as they are now, and what the committed runs consumed."""
-        known = {one.name: [one.file.size, one.file.stamp, digests[one.name]] for one in files}
-        through = (log.newest, log.last.digest if log.last else "")
-        if known == self._known and through == self._through:
-            return
-        said = {
-            "files": known,
-            "consumed": self.consumed(log),
-            "run": through[0],
-            "manifest": through[1],
-        }
-        content = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
-        with writing("what is known of the inputs", HINTS, DERIVED):
-            failpoint("hints.write")
-            self._storage.replace(HINTS, content)
+        now = KnownInputs(
+            files={one.name: (one.file.size, one.file.stamp, digests[one.name]) for one in files},
+            consumed=self.consumed(log),
+            run=log.newest,
+            manifest=log.last.digest if log.last else "",
+        ).sealed()
+        if now != self._known:
+            now.write(self._storage)
 
 
 def find_files(settings: Settings) -> list[Found]:

@@ -6,7 +6,7 @@ from judgebatch.contracts.grading import OpenEpisodes
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.layout import SNAPSHOTS
 from judgebatch.warehouse.locks import FileLock
-from judgebatch.warehouse.publishing import stale_views
+from judgebatch.warehouse.stale import stale_findings
 from judgebatch.warehouse.store import Warehouse
 
 _OPEN = f"{SNAPSHOTS}/open_episodes/"
@@ -28,14 +28,7 @@ def doctor(warehouse: Warehouse) -> list[Finding]:
         for tenant, episode, state, deadline, waits_for in overdue(warehouse).rows()
     ]
     if len(warehouse.runs()) and not FileLock.is_held(warehouse.layout.lock):
-        findings += [
-            Finding(
-                path,
-                what,
-                "Publishing was not finished: run the same as_of again, or the next one.",
-            )
-            for path, what in stale_views(warehouse)
-        ]
+        findings += stale_findings(warehouse)
     return findings
 
 

@@ -16,9 +16,9 @@ from judgebatch.warehouse.layout import MANIFEST, RUNS, Layout, run_name, run_nu
 from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.manifest import Manifest, is_token
 from judgebatch.warehouse.object_storage import ObjectStorage
-from judgebatch.warehouse.publishing import stale_views
 from judgebatch.warehouse.runlog import DamagedLogError, read_manifest
 from judgebatch.warehouse.settings_store import settings_findings
+from judgebatch.warehouse.stale import stale_findings
 from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.surroundings import lost_runs, surroundings_findings
 from judgebatch.warehouse.table_files import table_findings
@@ -80,7 +80,7 @@ def _surroundings(warehouse: Warehouse) -> Iterator[Finding]:
 
 
 def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
-    """Check the views, unless a run is at work that will make them anew."""
+    """Check what stands under ``views/``, unless a run is at work that will make it anew."""
     layout = warehouse.layout
     if FileLock.is_held(layout.lock) or warehouse.run_numbers() != numbers:
         return
@@ -88,18 +88,9 @@ def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
     if not numbers:
         return
     try:
-        stale = stale_views(warehouse)
+        yield from stale_findings(warehouse)
     except WarehouseDamagedError:
         return  # a table that the views read is damaged, which is among the findings already
-    for where, what in stale:
-        is_folder = (warehouse.layout.root / where).is_dir()
-        yield Finding(
-            where,
-            what,
-            "Move it out: no run replaces a folder. Then run the newest as-of again."
-            if is_folder
-            else "It is derived: the next `judgebatch run` replaces it.",
-        )
 
 
 def _finding(layout: Layout, path: Path, what: str, meaning: str) -> Finding:

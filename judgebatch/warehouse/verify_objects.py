@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from judgebatch.objects.bucket import Stored
 from judgebatch.warehouse.damage import meaning_of
 from judgebatch.warehouse.findings import Finding
+from judgebatch.warehouse.known_inputs import KNOWN_INPUTS
 from judgebatch.warehouse.layout import (
     IDENTITY,
     JOURNAL,
@@ -53,7 +54,7 @@ def with_fresh_copies(warehouse: Warehouse) -> Iterator[Warehouse]:
 def strange_objects(storage: ObjectStorage) -> Iterator[Finding]:
     """Yield the objects below the warehouse's URL that are not part of a warehouse."""
     own = tuple(f"{folder}/" for folder in (RUNS, SETTINGS, STAGING, JOURNAL))
-    names = {IDENTITY, f"{VIEWS}/views.sql", f"{VIEWS}/inputs.json"}
+    names = {IDENTITY, f"{VIEWS}/views.sql", KNOWN_INPUTS}
     for one in storage.bucket.below():
         if one.key not in names and not one.key.startswith(own):
             yield Finding(one.key, "is not part of a warehouse", _STRANGE)

@@ -75,7 +75,7 @@ def test_doctor_lists_the_overdue_and_exits_with_five(capsys, graded, empty):
     (empty.layout.views / "views.sql").unlink()
     ran = ask(capsys, empty, "doctor")
     assert ran.code == 5
-    assert "Publishing was not finished" in ran.out
+    assert "publishing was not finished" in ran.out
 
 
 def test_history_lists_the_runs(capsys, graded, empty):

@@ -55,7 +55,7 @@ def test_unfinished_publishing_is_listed(warehouse: Warehouse) -> None:
     (warehouse.layout.views / "views.sql").unlink()
     (finding,) = doctor(warehouse)
     assert finding.where == "views/views.sql"
-    assert "Publishing was not finished" in finding.meaning
+    assert "publishing was not finished" in finding.meaning
 
 
 @pytest.fixture
