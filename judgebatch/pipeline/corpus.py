@@ -24,7 +24,7 @@ from judgebatch.pipeline.verdict_files import Part, batches, parts
 from judgebatch.verdicts import corpus_counts, interpret_texts, restate
 from judgebatch.vocabulary import QuarantineReason
 from judgebatch.warehouse import Pieces, write_table
-from judgebatch.warehouse.durable import fsync_below, fsync_folder
+from judgebatch.warehouse.durable import force_name, fsync_below
 
 TABLES: dict[str, type[Table]] = {
     "interpretations": ReadInterpretations,
@@ -160,7 +160,7 @@ def interpret_files(
         out.parent.mkdir(parents=True, exist_ok=True)
         fsync_below(made)
         made.replace(out)
-        fsync_folder(out.parent)
+        force_name(out, f"the results are complete at {out}")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return totals

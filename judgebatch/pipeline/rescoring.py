@@ -27,7 +27,7 @@ from judgebatch.juries.seating import simple_stages
 from judgebatch.pipeline.stored_judgments import stored_judgments
 from judgebatch.vocabulary import Reading
 from judgebatch.warehouse import write_table
-from judgebatch.warehouse.durable import fsync_below, fsync_folder
+from judgebatch.warehouse.durable import force_name, fsync_below
 
 SLICE = 50_000
 """Verdicts that are re-scored at once."""
@@ -161,7 +161,7 @@ def _write(tables: _Tables, jury: Jury, out: Path) -> None:
     if out.exists():
         out.rmdir()
     partial.rename(out)
-    fsync_folder(out.parent)
+    force_name(out, f"the results are complete at {out}")
 
 
 def _files(inputs: Sequence[Path]) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from judgebatch.errors import WarehouseWriteError
 from judgebatch.objects.url import is_url
+from judgebatch.warehouse.failpoints import failpoint
 
 _TEMPORARY = re.compile(r"\.(?P<host>[0-9a-f]{8})-(?P<process>[0-9]+)-[0-9a-f]{8}(\.wal)?\Z")
 NOT_PUBLISHED = "Nothing was published."
@@ -40,6 +41,34 @@ def writing(what: str, path: object, consequence: str = NOT_PUBLISHED) -> Iterat
         yield
     except OSError as error:
         raise write_error(error, what, path, consequence) from error
+
+
+def force_name(path: Path, what: str, remedy: str = "", place: str = "") -> None:
+    """Force the name that a file or folder was just given to the disk.
+
+    Parameters
+    ----------
+    path
+        What was renamed; it is there whatever happens.
+    what, remedy
+        What is so by now, and what to do where it may not last: clauses.
+    place
+        The failpoint.
+
+    Raises
+    ------
+    WarehouseWriteError
+        It could not be forced to the disk.
+    """
+    try:
+        failpoint(place)
+        fsync_folder(path.parent)
+    except OSError as error:
+        raise WarehouseWriteError(
+            f"{what}, but {path.parent} could not be forced to the disk "
+            f"({error.strerror or error}): it may be gone after a power failure. See to the file "
+            f"system{remedy}."
+        ) from error
 
 
 def write_error(

@@ -21,8 +21,8 @@ from judgebatch.errors import UsageError, WarehouseDamagedError
 from judgebatch.warehouse.derived_views import DERIVED
 from judgebatch.warehouse.durable import (
     abandoned,
+    force_name,
     fsync_below,
-    fsync_folder,
     sha256_of,
     temporary_beside,
     writing,
@@ -240,7 +240,6 @@ def _appearing(out: Path, warehouse: Warehouse) -> Iterator[Path]:
             if out.exists():
                 raise UsageError(f"{out} came into being meanwhile. {_CONSEQUENCE}")
             folder.rename(out)
-            failpoint("export.renamed")
-            fsync_folder(out.parent)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+    force_name(out, f"the export is complete at {out}", place="export.renamed")

@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow.dataset as ds
 
 from judgebatch.contracts.table import Table, schema_of
-from judgebatch.errors import WarehouseWriteError
 from judgebatch.warehouse.durable import (
     create_once,
     files_below,
+    force_name,
     fsync_file,
     fsync_folder,
     link_or_copy,
@@ -110,14 +110,8 @@ class FolderStorage:
 
     def settle(self, number: int) -> None:
         """Force ``runs/`` to the disk."""
-        try:
-            fsync_folder(self.layout.runs)
-        except OSError as error:
-            raise WarehouseWriteError(
-                f"run {number} is published, but {self.layout.runs} could not be forced to the "
-                f"disk ({error.strerror}): it may be gone after a power failure. See to the file "
-                "system, then run `judgebatch verify`."
-            ) from error
+        run = self.layout.run(number)
+        force_name(run, f"run {number} is published", ", then run `judgebatch verify`")
         failpoint("commit.durable")
 
     def read(self, name: str) -> bytes:

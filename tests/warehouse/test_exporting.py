@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from judgebatch.contracts.registry import published
-from judgebatch.errors import UsageError, WarehouseDamagedError
+from judgebatch.errors import UsageError, WarehouseDamagedError, WarehouseWriteError
 from judgebatch.warehouse import Warehouse, connect, init, open_warehouse
 from judgebatch.warehouse.durable import files_below
 from judgebatch.warehouse.exporting import export_latest, export_tenant
+from judgebatch.warehouse.failpoints import VARIABLE
 from tests.conformance.nights import Nights
 from tests.scenarios.rows import at, comparison, episode
 
@@ -154,3 +155,16 @@ def test_a_failure_leaves_nothing(warehouse: Warehouse, tmp_path: Path) -> None:
     with pytest.raises(WarehouseDamagedError, match="verify"):
         export_tenant(damaged, ODD, tmp_path / "out", nothing)
     assert [path.name for path in tmp_path.iterdir()] == ["damaged"]
+
+
+def test_an_export_that_may_not_last_is_there_and_said_so(
+    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    monkeypatch.setenv(VARIABLE, "export.renamed=EIO")
+    with pytest.raises(WarehouseWriteError) as told:
+        export_tenant(warehouse, ODD, out, nothing)
+    assert f"the export is complete at {out}, but {tmp_path} could not be forced" in str(told.value)
+    assert "Nothing was exported" not in str(told.value)
+    assert (out / "export.json").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
