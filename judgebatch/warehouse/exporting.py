@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 import duckdb
@@ -15,9 +16,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from judgebatch.contracts.grading import GradingCounts
 from judgebatch.contracts.registry import published
 from judgebatch.contracts.table import Table
-from judgebatch.errors import UsageError, WarehouseDamagedError
+from judgebatch.errors import UsageError, WarehouseDamagedError, did_you_mean
 from judgebatch.warehouse.derived_views import DERIVED
 from judgebatch.warehouse.durable import (
     abandoned,
@@ -37,6 +39,8 @@ from judgebatch.warehouse.store import Warehouse
 from judgebatch.warehouse.view_sql import quoted
 
 INDEX = "export.json"
+_TENANTS = "SELECT tenant_id FROM grading_rates ORDER BY ALL"
+"""The query that lists the tenants of a warehouse."""
 _BATCH = 8_192
 _CONSEQUENCE = "Nothing was exported."
 
@@ -102,14 +106,25 @@ def export_tenant(warehouse: Warehouse, tenant_id: str, out: Path, progress: Pro
             progress(done, len(tables))
         counts = {str(entry["path"]): int(str(entry["rows"])) for entry in entries}
         if not any(counts.values()):
-            raise UsageError(
-                f"no published table has a row of tenant {tenant_id!r}. {_CONSEQUENCE} See "
-                '`judgebatch sql "FROM grading_rates"` for the names.'
-            )
+            raise _unknown_tenant(warehouse, log, tenant_id)
         index = {"tenant_id": tenant_id, "run": log.newest, "tables": entries}
         text = orjson.dumps(index, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
         (folder / INDEX).write_bytes(text)
     return Exported(out, log.newest, counts)
+
+
+def _unknown_tenant(warehouse: Warehouse, log: RunLog, tenant_id: str) -> UsageError:
+    """Return the error that says whom it may be about, or how to see who there is."""
+    counts = warehouse.scan(log, GradingCounts).select("tenant_id").unique()
+    known = counts.collect(engine="in-memory")["tenant_id"].sort().to_list()
+    hint = did_you_mean(tenant_id, known)
+    tenants = f"{len(known):,} tenant{'' if len(known) == 1 else 's'}"
+    listing = f"judgebatch sql --warehouse {quote(warehouse.name)} {quote(_TENANTS)}"
+    there = f"{warehouse.name} has {tenants}: `{listing}` lists them."
+    return UsageError(
+        f"no published table has a row of tenant {tenant_id!r}{hint}. {_CONSEQUENCE}"
+        + ("" if hint else f" {there}")
+    )
 
 
 def _sources(log: RunLog, table: type[Table]) -> list[tuple[Manifest, FileEntry]]:

@@ -1,4 +1,5 @@
 import hashlib
+import shlex
 import shutil
 from pathlib import Path
 
@@ -137,8 +138,18 @@ def test_nothing_is_written_over(warehouse: Warehouse, tmp_path: Path, kind: str
 def test_an_unknown_tenant_and_an_empty_warehouse_are_said(
     warehouse: Warehouse, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match="no published table has a row of tenant 'nobody'"):
+    with pytest.raises(UsageError, match="no published table has a row of tenant 'nobody'") as told:
         export_tenant(warehouse, "nobody", tmp_path / "out", nothing)
+    assert "did you mean" not in str(told.value)
+    assert f"{warehouse.path} has 4 tenants" in str(told.value)
+    _, warehouse_option, named, query = shlex.split(str(told.value).split("`")[1])[1:]
+    assert (warehouse_option, named) == ("--warehouse", str(warehouse.path))
+    with connect(warehouse) as database:
+        assert sorted(database.execute(query).fetchall()) == sorted(
+            (one,) for one in [ODD, *OTHERS]
+        )
+    with pytest.raises(UsageError, match=r"\(did you mean 'never-configured'\?\)\. Nothing"):
+        export_tenant(warehouse, "never-configure", tmp_path / "out", nothing)
     with pytest.raises(UsageError, match="in the warehouse itself"):
         export_latest(warehouse, warehouse.path / "out", nothing)
     with pytest.raises(UsageError, match="has no runs yet"):
