@@ -10,7 +10,7 @@ from judgebatch.cli.options import SETTINGS_FILE
 from judgebatch.errors import UsageError
 from judgebatch.settings import load_settings
 from judgebatch.warehouse import init as make_warehouse
-from judgebatch.warehouse import is_warehouse
+from judgebatch.warehouse import is_warehouse, refuse_inside_another
 from judgebatch.warehouse.sharding import MAX_SHARDS
 
 TEMPLATE = """\
@@ -96,6 +96,8 @@ def init(
     """
     target = folder / SETTINGS_FILE
     fresh = not target.exists()
+    if fresh:
+        refuse_inside_another(target)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if fresh:

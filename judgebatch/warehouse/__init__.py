@@ -10,7 +10,13 @@ from judgebatch.warehouse.manifest import (
     Manifest,
     RunFacts,
 )
-from judgebatch.warehouse.opening import init, is_warehouse, open_or_init, open_warehouse
+from judgebatch.warehouse.opening import (
+    init,
+    is_warehouse,
+    open_or_init,
+    open_warehouse,
+    refuse_inside_another,
+)
 from judgebatch.warehouse.parquet import FileFacts, write_table
 from judgebatch.warehouse.pieces import Pieces
 from judgebatch.warehouse.publishing import connect, publish
@@ -41,6 +47,7 @@ __all__ = [
     "open_or_init",
     "open_warehouse",
     "publish",
+    "refuse_inside_another",
     "verify",
     "write_table",
 ]

@@ -50,6 +50,15 @@ class _Identity(BaseModel):
         return self.model_copy(update={"digest": hashlib.sha256(text.encode()).hexdigest()})
 
     @classmethod
+    def is_meant(cls, text: bytes) -> bool:
+        """Return whether a text is that of some ``judgebatch init``, perhaps of a newer one."""
+        try:
+            said = orjson.loads(text)
+        except ValueError:
+            return False
+        return isinstance(said, dict) and said.keys() >= cls.model_fields.keys()
+
+    @classmethod
     def new(cls, n_shards: int) -> bytes:
         """Return the text of a new warehouse's ``warehouse.json``."""
         identity = cls(id=secrets.token_hex(16), n_shards=n_shards).sealed()
@@ -63,7 +72,8 @@ def init(place: Place, n_shards: int = 8, scratch: Path | None = None) -> Wareho
     Raises
     ------
     UsageError
-        The place is a warehouse already, holds something else, or ``n_shards`` is not in range.
+        The place is a warehouse already, lies in one, or holds something else, or ``n_shards`` is
+        not in range.
     WarehouseDamagedError
         The place has committed runs, but lost its identity.
     WarehouseWriteError
@@ -96,6 +106,7 @@ def _init_folder(path: Path, identity: bytes) -> None:
     in_the_making = {path for path in there if path.name.startswith(f".{layout.identity.name}.")}
     if there - own - in_the_making - {layout.identity}:
         raise _holds_other(path, "folder")
+    refuse_inside_another(path)
     make_folders(layout)
     create_once(layout.identity, identity)
     fsync_folder(layout.root)
@@ -116,7 +127,49 @@ def _init_objects(url: ObjectUrl, identity: bytes) -> None:
         raise _lost_identity(url)
     if there:
         raise _holds_other(url, "prefix")
+    refuse_inside_another(url)
     bucket.create(IDENTITY, identity)
+
+
+def refuse_inside_another(place: Place) -> None:
+    """Refuse a place that lies in a warehouse: its ``verify`` would call what is there strange.
+
+    What may not be read above is taken for none.
+
+    Raises
+    ------
+    UsageError
+        The place lies in a warehouse.
+    """
+    for above in _above(place):
+        try:
+            text = _identity_text(above)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+            continue
+        if _Identity.is_meant(text):
+            raise UsageError(
+                f"{place} lies in the warehouse {above}, and nothing but its own files may: name "
+                "a place outside it."
+            )
+
+
+def _above(place: Place) -> list[Place]:
+    """Return the places that a place lies in, the nearest first, also where links lead."""
+    if isinstance(place, Path):
+        named = place.absolute().parent.resolve() / place.name
+        return list(dict.fromkeys([*named.parents, *place.resolve().parents]))
+    places: list[Place] = []
+    while place.prefix:
+        place = place.parent
+        places.append(place)
+    return places
+
+
+def _identity_text(place: Place) -> bytes:
+    """Read ``warehouse.json`` of a folder or a prefix."""
+    if isinstance(place, Path):
+        return Layout(place.absolute()).identity.read_bytes()
+    return Bucket(place).read(IDENTITY)
 
 
 def _is_one_already(place: Place) -> UsageError:
@@ -191,9 +244,7 @@ def open_warehouse(place: Place, scratch: Path | None = None) -> Warehouse:
     """
     where = Layout(place.absolute()).identity if isinstance(place, Path) else place / IDENTITY
     try:
-        text = (
-            where.read_bytes() if isinstance(where, Path) else Bucket(where.parent).read(IDENTITY)
-        )
+        text = _identity_text(place)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UsageError(
             f"{place} is not a warehouse: it has no {IDENTITY}. Name the right one, or make one "

@@ -77,6 +77,15 @@ def test_init_makes_a_warehouse_of_as_many_shards_as_it_is_told(capsys, tmp_path
     assert not (tmp_path / "none").exists()
 
 
+def test_init_inside_a_warehouse_is_a_usage_error_and_leaves_nothing_there(capsys, project):
+    run(capsys, "init", project)
+    inner = project / "warehouse" / "inner"
+    ran = run(capsys, "init", inner)
+    assert ran.code == 2
+    assert f"lies in the warehouse {project / 'warehouse'}" in ran.err.replace("\n", " ")
+    assert not inner.exists()
+
+
 def test_init_where_a_file_stands_is_a_usage_error(capsys, tmp_path):
     (tmp_path / "file").touch()
     ran = run(capsys, "init", tmp_path / "file")

@@ -373,3 +373,13 @@ def test_a_second_reading_carries_the_checkpoint_over(
     assert not [path for method, path, _ in faults.seen if method == "PUT" and "/state/" in path]
     night(settings, 2)
     assert verify(open_warehouse(parse_url(place))) == []
+
+
+def test_no_warehouse_is_made_inside_another(buckets: Callable[[], str]) -> None:
+    outer = parse_url(f"{buckets()}/team/outer")
+    init(outer)
+    for inner in (outer / "inner", outer / "runs" / "inner"):
+        with pytest.raises(UsageError, match=f"lies in the warehouse {outer}, and nothing"):
+            init(inner)
+    init(parse_url(f"{outer}-beside"))
+    assert verify(open_warehouse(outer)) == []

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgebatch.errors import UsageError, WarehouseDamagedError
-from judgebatch.warehouse import Warehouse, init, is_warehouse, open_or_init, open_warehouse
+from judgebatch.warehouse import (
+    Warehouse,
+    init,
+    is_warehouse,
+    open_or_init,
+    open_warehouse,
+    verify,
+)
 from judgebatch.warehouse.sharding import shard_number, shard_of
 from tests.warehouse.nights import run_night
 
@@ -64,6 +71,29 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
         init(tmp_path / "file")
     with pytest.raises(UsageError, match="is not a warehouse"):
         open_warehouse(tmp_path / "file")
+
+
+@pytest.mark.parametrize("inside", ["inner", "inner/deeper", "runs/inner", "../elsewhere/link"])
+def test_no_warehouse_is_made_inside_another(
+    warehouse: Warehouse, tmp_path: Path, inside: str
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link").symlink_to(warehouse.path / "target")
+    with pytest.raises(UsageError, match=f"lies in the warehouse {warehouse.path}, and nothing"):
+        init(warehouse.path / inside)
+    assert verify(warehouse) == []
+
+
+def test_a_warehouse_beside_another_and_below_another_tools_file_is_made(
+    warehouse: Warehouse,
+) -> None:
+    init(warehouse.path / ".." / "beside")
+    folder = warehouse.path.parent / "other"
+    (folder / "warehouse.json" / "below").mkdir(parents=True)
+    init(folder / "warehouse.json" / "below" / "one")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "warehouse.json").write_text('{"id": "depot 7"}')
+    init(folder / "sub" / "two")
 
 
 @pytest.mark.parametrize("n_shards", [0, -1, 4097])
