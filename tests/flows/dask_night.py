@@ -72,6 +72,9 @@ def deadly(stage: Callable[[Any], Any], folder: Path, place: str) -> Callable[[A
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
+    # A function that is found under its own name goes to the workers as that name, and there the
+    # name stands for the stage itself: this one is to be sent whole.
+    working.__module__ = __name__
     return working
 
 
