@@ -340,7 +340,7 @@ def test_a_damaged_checkpoint_is_made_again_in_its_place(
     night(settings, 1)
     night(settings, 2)
     bucket = Bucket(parse_url(url) / "warehouse")
-    before = {one.key: one for one in bucket.below("runs/")}
+    before = {one.key: one.size for one in bucket.below("runs/")}
     table, identities = (
         next(key for key in before if key.startswith("runs/000002/state/") and part in key)
         for part in ("active_episodes", "known_episodes")
@@ -356,7 +356,8 @@ def test_a_damaged_checkpoint_is_made_again_in_its_place(
     assert "rebuild-state" in refused.err
     told = command(capsys, "rebuild-state", "--settings", settings)
     assert told.code == 0, told
-    assert {one.key: one for one in bucket.below("runs/")} == before
+    # Their bytes are compared by verify; a tag may tell one writing from another of the same bytes.
+    assert {one.key: one.size for one in bucket.below("runs/")} == before
     assert verify(open_warehouse(place)) == []
 
 
