@@ -46,6 +46,13 @@ _LOST = {
 _RESTORE = "Restore it from a backup, then run `judgebatch rebuild-state` again."
 
 
+def _obstructed(obstacle: str) -> str:
+    return (
+        f"Nothing was put in its place: {obstacle} is in the way, and may be somebody's. Move it "
+        "out of the warehouse, then run `judgebatch rebuild-state` again."
+    )
+
+
 class Restored(NamedTuple):
     """A file that was made again."""
 
@@ -134,8 +141,11 @@ class _Rebuilding:
         for done, path in enumerate(order, start=1):
             run, entry, what = self._damaged[path]
             where = f"{RUNS}/{run_name(run.number)}/{entry.path}"
-            how = self._restore(path, run, entry)
-            if how is None:
+            obstacle = self._in_the_way(path)
+            how = None if obstacle else self._restore(path, run, entry)
+            if obstacle:
+                lost.append(Finding(where, what, _obstructed(obstacle)))
+            elif how is None:
                 meaning = f"{_LOST[is_identity_file(entry.path)]} {_RESTORE}"
                 lost.append(Finding(where, what, meaning))
             else:
@@ -168,6 +178,16 @@ class _Rebuilding:
             for entry in _checkpoint_of(run):
                 yield run, entry, self._warehouse.layout.run(run.number) / entry.path
 
+    def _in_the_way(self, path: Path) -> str | None:
+        """Return what stands where the file or a folder above it should be, and is not its kind."""
+        root = self._warehouse.layout.root
+        if path.is_dir() and not path.is_symlink():
+            return f"the folder {path.relative_to(root).as_posix()}"
+        above = path.parent
+        while not (above.exists() or above.is_symlink()):
+            above = above.parent
+        return None if above.is_dir() else f"the file {above.relative_to(root).as_posix()}"
+
     def _rank(self, path: Path) -> int:
         inside = self._damaged[path].entry.path
         if inside.startswith(f"{SPARE}/"):
@@ -177,10 +197,8 @@ class _Rebuilding:
     def _restore(self, path: Path, run: Manifest, entry: FileEntry) -> str | None:
         """Put a file in place again and return where it is from; None: there is no source.
 
-        It is replaced by rename; a folder that is in its place is left alone.
+        It is replaced by rename.
         """
-        if path.is_dir() and not path.is_symlink():
-            return None
         made = temporary_beside(self._warehouse.layout.root / path.name)
         try:
             failpoint("rebuild.make")

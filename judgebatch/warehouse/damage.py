@@ -7,6 +7,8 @@ from judgebatch.warehouse.durable import sha256_of
 from judgebatch.warehouse.manifest import FileEntry
 
 RESTORE = "Restore it from a backup"
+FOLDER = "is a folder"
+"""What is wrong where a folder is in the place of a file; nothing replaces one."""
 
 
 class Hashes:
@@ -31,7 +33,7 @@ def damage_of(
 ) -> str | None:
     """Return what is wrong with a file that a manifest lists, None where nothing is."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        return "is not a plain file"
+        return FOLDER if path.is_dir() and not path.is_symlink() else "is not a plain file"
     try:
         size = path.stat().st_size
         if size != entry.size:
@@ -45,8 +47,14 @@ def damage_of(
     return None
 
 
-def meaning_of(inside: str) -> str:
-    """Return what damage to a file of a run means, and what to do."""
+def meaning_of(inside: str, damage: str | None = None) -> str:
+    """Return what damage to a file of a run means, and what to do about it."""
+    if damage == FOLDER:
+        return f"Move that folder out of the warehouse first. {_meaning(inside)}"
+    return _meaning(inside)
+
+
+def _meaning(inside: str) -> str:
     if inside.startswith("state/"):
         return (
             "It is part of a checkpoint. In the newest run, no run can build on it; in an older "

@@ -164,8 +164,9 @@ def _files(layout: Layout, manifest: Manifest, hashes: Hashes) -> list[Finding]:
     listed = {entry.path: entry for entry in manifest.files}
     there = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
     findings = [
-        _finding(layout, folder / inside, "is missing", meaning_of(inside))
+        _finding(layout, folder / inside, damage, meaning_of(inside, damage))
         for inside in listed.keys() - there.keys()
+        if (damage := damage_of(folder / inside, listed[inside], hashes))
     ]
     findings += [
         _finding(
@@ -181,7 +182,7 @@ def _files(layout: Layout, manifest: Manifest, hashes: Hashes) -> list[Finding]:
         damages = pool.map(lambda inside: damage_of(there[inside], listed[inside], hashes), both)
         for inside, damage in zip(both, damages, strict=True):
             if damage:
-                findings.append(_finding(layout, there[inside], damage, meaning_of(inside)))
+                findings.append(_finding(layout, there[inside], damage, meaning_of(inside, damage)))
             else:
                 findings += [
                     _finding(layout, there[inside], what, meaning)

@@ -242,6 +242,40 @@ def test_what_is_damaged_twice_is_lost_and_said_so(nights: Nights) -> None:
     assert all("Restore it from a backup" in meaning for meaning in lost.values())
 
 
+@pytest.mark.parametrize(
+    ("inside", "kind"),
+    [
+        ("state/shard-00000/active_episodes.parquet", "folder"),
+        ("spare/shard-00000.tar", "folder"),
+        ("state/shard-00000", "file"),
+    ],
+)
+def test_what_is_in_the_way_is_named_and_left_alone(nights: Nights, inside: str, kind: str) -> None:
+    warehouse = warehouse_of(nights)
+    before = committed_bytes(nights)
+    path = newest(nights) / inside
+    where = path.relative_to(warehouse.path).as_posix()
+    if kind == "folder":
+        path.unlink()
+        path.mkdir()
+        (named,) = [finding for finding in verify(warehouse) if finding.where == where]
+        assert named.what == "is a folder"
+        assert named.meaning.startswith("Move that folder out of the warehouse first.")
+        assert "rebuild-state" in named.meaning
+    else:
+        shutil.rmtree(path)
+        path.write_text("mine")
+    rebuilt = rebuild_state(warehouse)
+    assert rebuilt.lost
+    for one in rebuilt.lost:
+        assert f"the {kind} {where} is in the way" in one.meaning
+        assert "Move it out" in one.meaning
+        assert "spare copy" not in one.meaning
+    path.rename(nights.folder / "moved")
+    assert not rebuild_state(warehouse).lost
+    assert committed_bytes(nights) == before
+
+
 @pytest.mark.parametrize("damage", SHORT_AND_LONG)
 def test_identities_of_damaged_tables_are_lost_not_invented(
     nights: Nights, damage: Callable[[Path], None]
