@@ -18,7 +18,7 @@ def tell(
         console.say_json(
             {
                 "warehouse": warehouse.name,
-                "runs": len(warehouse.run_numbers()),
+                "runs": len(warehouse.committed()),
                 "findings": [asdict(finding) for finding in findings],
             }
         )

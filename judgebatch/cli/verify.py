@@ -29,7 +29,7 @@ def verify(
     """
     found = chosen_warehouse(settings, warehouse)
     findings = [*verify_warehouse(found), *_journal(found)]
-    runs = len(found.run_numbers())
+    runs = len(found.committed())
     whole = f"All {runs:,} runs" if runs != 1 else "The only run"
     sound = f"{whole} of {found.name} {'is' if runs == 1 else 'are'} sound."
     tell(found, findings, sound, as_json=as_json)

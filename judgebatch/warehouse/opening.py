@@ -20,7 +20,7 @@ from judgebatch.warehouse.folder import FolderStorage
 from judgebatch.warehouse.layout import IDENTITY, RUNS, Layout
 from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.object_storage import ObjectStorage
-from judgebatch.warehouse.runlog import committed_numbers
+from judgebatch.warehouse.runlog import run_numbers
 from judgebatch.warehouse.sharding import MAX_SHARDS
 from judgebatch.warehouse.store import Warehouse
 
@@ -99,7 +99,7 @@ def _init_folder(path: Path, identity: bytes) -> None:
         raise UsageError(f"{path} is a file: a warehouse is a folder. Name another one.")
     if layout.identity.exists():
         raise _is_one_already(path)
-    if committed_numbers(layout):
+    if run_numbers(layout):
         raise _lost_identity(path)
     own = {layout.runs, layout.staging, layout.settings, layout.views}
     there = set(layout.root.iterdir()) if layout.root.is_dir() else set()

@@ -1,8 +1,10 @@
 """The log of committed runs: the manifests, read only where they are needed."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, overload
 
 import orjson
@@ -10,27 +12,88 @@ from pydantic import ValidationError
 
 from judgebatch.errors import WarehouseDamagedError
 from judgebatch.vocabulary import RunKind
-from judgebatch.warehouse.layout import Layout, run_number
+from judgebatch.warehouse.layout import MANIFEST, Layout, run_number
 from judgebatch.warehouse.manifest import CONSUMING, InputFile, Manifest
+
+_VIEWS_OF = re.compile(rb"^-- run (?P<number>[0-9]+), ", re.MULTILINE)
 
 
 class DamagedLogError(WarehouseDamagedError):
-    """A manifest is not what the log says; ``what`` tells that without what to do about it."""
+    """A place in ``runs/`` is not what the log says; ``what`` and ``meaning`` tell it in parts."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, path: Path, what: str, meaning: str = "Restore it from a backup.") -> None:
         super().__init__(
-            f"{what}. Restore the file from a backup; `judgebatch verify` lists everything that is "
-            "damaged."
+            f"{path} {what}. {meaning} `judgebatch verify` lists everything that is damaged."
         )
+        self.path = path
         self.what = what
+        self.meaning = meaning
 
 
-def committed_numbers(layout: Layout) -> list[int]:
-    """Return the numbers of the committed runs, ascending."""
+def run_numbers(layout: Layout) -> list[int]:
+    """Return the numbers that stand in ``runs/``, ascending, whatever is under them."""
     if not layout.runs.is_dir():
         return []
     with os.scandir(layout.runs) as entries:
         return sorted(number for entry in entries if (number := run_number(entry.name)) is not None)
+
+
+def committed_numbers(layout: Layout) -> list[int]:
+    """Return the numbers of the committed runs, ascending."""
+    committed, _ = _apart(layout)
+    return committed
+
+
+def without_manifest(layout: Layout) -> list[DamagedLogError]:
+    """Return what stands above the newest committed run under the number of a run, and is none."""
+    _, others = _apart(layout)
+    return [_no_run(layout, number) for number in others]
+
+
+def _apart(layout: Layout) -> tuple[list[int], list[int]]:
+    """Return the numbers up to the newest manifest, and those above it.
+
+    A run has its manifest from the first moment on, so that the others are no runs.
+    """
+    numbers = run_numbers(layout)
+    committed = len(numbers)
+    while committed and not os.path.lexists(layout.manifest(numbers[committed - 1])):
+        committed -= 1
+    return numbers[:committed], numbers[committed:]
+
+
+def _no_run(layout: Layout, number: int) -> DamagedLogError:
+    path = layout.run(number)
+    if not path.is_dir():
+        return DamagedLogError(path, "is not a run", "Move it out of the warehouse.")
+    has_files = any(path.iterdir())
+    if number <= published_for(layout):
+        if has_files:
+            return DamagedLogError(
+                path / MANIFEST, "is missing, although the views were made for its run"
+            )
+        return DamagedLogError(path, "is empty, although the views were made for it")
+    if has_files:
+        return DamagedLogError(
+            path,
+            f"has files, but no {MANIFEST}",
+            "If the run was committed, restore it from a backup; otherwise move it out of the "
+            "warehouse.",
+        )
+    return DamagedLogError(
+        path,
+        "is an empty folder, and no run",
+        "Nothing of judgebatch makes one: remove it, or move it out of the warehouse.",
+    )
+
+
+def published_for(layout: Layout) -> int:
+    """Return the run that the views were made for, 0 where they do not tell."""
+    try:
+        made_for = _VIEWS_OF.search((layout.views / "views.sql").read_bytes())
+    except OSError:
+        return 0
+    return int(made_for["number"]) if made_for else 0
 
 
 def read_manifest(layout: Layout, number: int) -> Manifest:
@@ -45,13 +108,13 @@ def read_manifest(layout: Layout, number: int) -> Manifest:
     try:
         manifest = Manifest.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise DamagedLogError(f"{path} cannot be read: {error.strerror}") from error
+        raise DamagedLogError(path, f"cannot be read: {error.strerror}") from error
     except ValidationError as error:
         what = error.errors(include_url=False)[0]
         where = ".".join(str(step) for step in what["loc"]) or "the document"
-        raise DamagedLogError(f"{path} is not a manifest: {where}: {what['msg']}") from error
+        raise DamagedLogError(path, f"is not a manifest: {where}: {what['msg']}") from error
     if manifest.number != number:
-        raise DamagedLogError(f"{path} is the manifest of run {manifest.number}")
+        raise DamagedLogError(path, f"is the manifest of run {manifest.number}")
     return manifest
 
 
@@ -61,12 +124,13 @@ class RunLog(Sequence[Manifest]):
     def __init__(self, layout: Layout, numbers: Sequence[int] | None = None) -> None:
         self._layout = layout
         if numbers is None:
-            numbers = committed_numbers(layout)
+            numbers, others = _apart(layout)
+            if others:
+                raise _no_run(layout, others[0])
         for expected, number in enumerate(numbers, start=1):
             if number != expected:
-                raise DamagedLogError(
-                    f"{layout.run(expected)} is missing, although run {numbers[-1]} is committed"
-                )
+                what = f"is missing, although run {numbers[-1]} is committed"
+                raise DamagedLogError(layout.run(expected), what)
         self._length = len(numbers)
         self._read: dict[int, Manifest] = {}
 
@@ -145,7 +209,7 @@ class RunLog(Sequence[Manifest]):
             document = orjson.loads(path.read_bytes())
             inputs: list[dict[str, Any]] = document["inputs"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DamagedLogError(f"{path} cannot be read as a manifest: {error}") from error
+            raise DamagedLogError(path, f"cannot be read as a manifest: {error}") from error
         return inputs
 
     def of_kind(self, kind: RunKind) -> list[Manifest]:

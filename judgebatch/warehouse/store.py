@@ -50,8 +50,8 @@ class Warehouse:
         self.storage.refresh()
         return RunLog(self.layout)
 
-    def run_numbers(self) -> list[int]:
-        """Return the numbers of the run folders, also where the log is damaged."""
+    def committed(self) -> list[int]:
+        """Return the numbers of the committed runs, also where the log is damaged."""
         self.storage.refresh()
         return committed_numbers(self.layout)
 

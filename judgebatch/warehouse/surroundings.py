@@ -1,15 +1,14 @@
 """What lies beside the runs and the settings, and should not, or not so."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from judgebatch.warehouse.durable import is_temporary
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.layout import RUNS, Layout, run_name
+from judgebatch.warehouse.runlog import committed_numbers, published_for, run_numbers
 
 _STRANGE = "Nothing of judgebatch wrote it; move it out of the warehouse."
-_RUN = re.compile(rb"^-- run (?P<number>[0-9]+), ", re.MULTILINE)
 _VIEWS = ("views.sql", "judgebatch.duckdb", "judgebatch.duckdb.wal", "inputs.json")
 
 
@@ -42,13 +41,13 @@ def _beside(layout: Layout, folder: Path, own: Sequence[str]) -> Iterator[Findin
             yield Finding(inside, "is not part of a warehouse", _STRANGE)
 
 
-def lost_runs(layout: Layout, newest: int) -> Iterator[Finding]:
+def lost_runs(layout: Layout) -> Iterator[Finding]:
     """Yield the newest runs where they are gone: only the views can tell that they were there."""
-    try:
-        made_for = _RUN.search((layout.views / "views.sql").read_bytes())
-    except OSError:
-        return
-    for number in range(newest + 1, int(made_for["number"]) + 1 if made_for else 0):
+    made_for = published_for(layout)  # first: what it names is there by now
+    numbers = run_numbers(layout)
+    newest = max(committed_numbers(layout), default=0)
+    # What else stands under such a number is a finding of its own.
+    for number in sorted(set(range(newest + 1, made_for + 1)) - set(numbers)):
         yield Finding(
             f"{RUNS}/{run_name(number)}",
             "is missing, although the views were made for it",

@@ -16,7 +16,7 @@ from judgebatch.warehouse.layout import MANIFEST, RUNS, Layout, run_name, run_nu
 from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.manifest import Manifest, is_token
 from judgebatch.warehouse.object_storage import ObjectStorage
-from judgebatch.warehouse.runlog import DamagedLogError, read_manifest
+from judgebatch.warehouse.runlog import DamagedLogError, read_manifest, without_manifest
 from judgebatch.warehouse.settings_store import settings_findings
 from judgebatch.warehouse.stale import stale_findings
 from judgebatch.warehouse.store import Warehouse
@@ -38,14 +38,15 @@ def verify(warehouse: Warehouse) -> list[Finding]:
 
 def _verify(warehouse: Warehouse) -> list[Finding]:
     layout = warehouse.layout
-    numbers = warehouse.run_numbers()
+    numbers = warehouse.committed()
     findings = list(_names(warehouse, numbers))
+    findings += [_damage(layout, no_run) for no_run in without_manifest(layout)]
     manifests: list[Manifest] = []
     for number in numbers:
         try:
             manifest = read_manifest(layout, number)
         except DamagedLogError as error:
-            findings.append(_finding(layout, layout.manifest(number), error.what, _RESTORE + "."))
+            findings.append(_damage(layout, error))
             continue
         manifests.append(manifest)
         findings += _seal(layout, manifest)
@@ -82,15 +83,19 @@ def _surroundings(warehouse: Warehouse) -> Iterator[Finding]:
 def _views(warehouse: Warehouse, numbers: list[int]) -> Iterator[Finding]:
     """Check what stands under ``views/``, unless a run is at work that will make it anew."""
     layout = warehouse.layout
-    if FileLock.is_held(layout.lock) or warehouse.run_numbers() != numbers:
+    if FileLock.is_held(layout.lock) or warehouse.committed() != numbers:
         return
-    yield from lost_runs(layout, max(numbers, default=0))
-    if not numbers:
-        return
+    yield from lost_runs(layout)
+    if not numbers or without_manifest(layout):
+        return  # no run can make it anew before that is settled
     try:
         yield from stale_findings(warehouse)
     except WarehouseDamagedError:
         return  # a table that the views read is damaged, which is among the findings already
+
+
+def _damage(layout: Layout, error: DamagedLogError) -> Finding:
+    return _finding(layout, error.path, error.what, error.meaning)
 
 
 def _finding(layout: Layout, path: Path, what: str, meaning: str) -> Finding:

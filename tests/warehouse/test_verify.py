@@ -7,6 +7,7 @@ import pytest
 
 from judgebatch.contracts.grading import Graded, References, Ungraded
 from judgebatch.contracts.table import Table
+from judgebatch.errors import WarehouseDamagedError
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import (
     Conservation,
@@ -254,9 +255,48 @@ def test_a_missing_run_is_named(damaged: Warehouse, number: int) -> None:
     assert f"runs/00000{number}" in {finding.where for finding in findings}
 
 
-def test_a_run_folder_without_manifest_is_named(damaged: Warehouse) -> None:
-    damaged.layout.run(3).mkdir()
-    assert "runs/000003/manifest.json" in {finding.where for finding in verify(damaged)}
+@pytest.mark.parametrize("number", [NIGHTS + 1, NIGHTS + 7])
+def test_an_empty_folder_beyond_the_newest_run_is_to_be_removed(
+    damaged: Warehouse, number: int
+) -> None:
+    damaged.layout.run(number).mkdir()
+    (finding,) = verify(damaged)
+    assert (finding.where, finding.what) == (
+        f"runs/{number:06d}",
+        "is an empty folder, and no run",
+    )
+    assert "remove it" in finding.meaning
+    assert "backup" not in finding.meaning
+    with pytest.raises(WarehouseDamagedError, match=rf"{number:06d} is an empty folder.*remove it"):
+        damaged.runs()
+    damaged.layout.run(number).rmdir()
+    assert verify(damaged) == []
+
+
+def test_a_folder_with_files_and_no_manifest_is_restored_or_moved_out(damaged: Warehouse) -> None:
+    folder = damaged.layout.run(NIGHTS + 7)
+    folder.mkdir()
+    (folder / "mine").touch()
+    (finding,) = verify(damaged)
+    assert finding.what == "has files, but no manifest.json"
+    assert "restore it from a backup; otherwise move it out" in finding.meaning
+
+
+def test_a_file_under_the_number_of_a_run_is_to_be_moved_out(damaged: Warehouse) -> None:
+    damaged.layout.run(NIGHTS + 1).write_text("mine")
+    (finding,) = verify(damaged)
+    assert (finding.where, finding.what) == (f"runs/00000{NIGHTS + 1}", "is not a run")
+    assert finding.meaning == "Move it out of the warehouse."
+
+
+def test_a_newest_run_that_was_emptied_is_to_be_restored(damaged: Warehouse) -> None:
+    folder = damaged.layout.run(NIGHTS)
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (finding,) = verify(damaged)
+    assert finding.where == f"runs/00000{NIGHTS}"
+    assert finding.what == "is empty, although the views were made for it"
+    assert finding.meaning == "Restore it from a backup."
 
 
 def test_an_unreadable_folder_of_runs_is_named(damaged: Warehouse) -> None:
