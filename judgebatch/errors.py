@@ -64,7 +64,24 @@ class WarehouseWriteError(JudgebatchError):
     """A file of the warehouse cannot be written: no room, no permission, a failing device."""
 
 
+_ALIKE, _ALIKE_FROM_THE_FIRST_LETTER = 0.8, 0.7
+"""How alike two names have to be; with one bound of 0.6, ``retries`` would mean ``metrics``."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` for the closest known word, or an empty string."""
-    close = get_close_matches(word, [str(one) for one in known], n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    """Return `` (did you mean 'x'?)`` for the known name that was meant, or an empty string.
+
+    That is the closest one, upper and lower case being alike, or else the only one that the word
+    begins or ends: ``outcome`` means ``verifier_outcome``. What is far from the word, or one of
+    several, would mislead.
+    """
+    names = {str(one).casefold(): str(one) for one in known}
+    meant = word.casefold()
+    same = [one for one in names if one[:1] == meant[:1]]
+    parts = [one for one in names if one.startswith(f"{meant}_") or one.endswith(f"_{meant}")]
+    close = (
+        get_close_matches(meant, names, n=1, cutoff=_ALIKE)
+        or get_close_matches(meant, same, n=1, cutoff=_ALIKE_FROM_THE_FIRST_LETTER)
+        or parts
+    )
+    return f" (did you mean {names[close[0]]!r}?)" if len(close) == 1 else ""
