@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from judgebatch.cli import console
+from judgebatch.cli.local_paths import LocalCommand
 from judgebatch.cli.options import JsonOption, read_moment
 from judgebatch.errors import InputError, UsageError, did_you_mean
 from judgebatch.imports import arena as arena_files
@@ -40,7 +41,7 @@ OutOption = Annotated[
 ]
 
 
-@app.command("inspect")
+@app.command("inspect", cls=LocalCommand)
 def inspect(
     logs: InputsArgument,
     *,
@@ -104,7 +105,7 @@ def inspect(
     _tell(destination, total, failed, as_json=as_json)
 
 
-@app.command("arena")
+@app.command("arena", cls=LocalCommand)
 def arena(
     files: InputsArgument,
     *,
@@ -173,7 +174,7 @@ def arena(
     _tell(destination, total, [], as_json=as_json)
 
 
-@app.command("results")
+@app.command("results", cls=LocalCommand)
 def results(
     files: InputsArgument,
     *,

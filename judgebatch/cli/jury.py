@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from judgebatch.cli.local_paths import LocalCommand
 from judgebatch.juries import description_text
 from judgebatch.pipeline.jury_files import load_jury
 
@@ -20,7 +21,7 @@ def jury() -> None:
     """Look at juries."""
 
 
-@app.command()
+@app.command(cls=LocalCommand)
 def describe(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The jury, TOML or JSON.")],
 ) -> None:

@@ -8,6 +8,7 @@ import polars as pl
 import typer
 
 from judgebatch.cli import console
+from judgebatch.cli.local_paths import LocalCommand
 from judgebatch.cli.options import JsonOption
 from judgebatch.cli.policy_files import load_answers, load_policy, load_questions
 from judgebatch.errors import SettingsError
@@ -48,7 +49,7 @@ class Outcome(StrEnum):
 _STYLES = {Outcome.PASSED: "green", Outcome.UNMET: "red", Outcome.NOT_EVALUATED: "yellow"}
 
 
-@app.command("check")
+@app.command("check", cls=LocalCommand)
 def check(file: PolicyArgument, questions: QuestionsOption, *, as_json: JsonOption = False) -> None:
     """Check that a policy can be read and fits its questions; name the place where it does not.
 
@@ -71,7 +72,7 @@ def check(file: PolicyArgument, questions: QuestionsOption, *, as_json: JsonOpti
         console.say(f"  {rule['question']}: {rule['passes']}")
 
 
-@app.command("test")
+@app.command("test", cls=LocalCommand)
 def try_policy(
     file: PolicyArgument,
     questions: QuestionsOption,
@@ -108,7 +109,7 @@ def try_policy(
     console.say(_summary(counts))
 
 
-@app.command("diff")
+@app.command("diff", cls=LocalCommand)
 def diff(
     before: Annotated[Path, typer.Argument(metavar="A", help="The policy as it is.")],
     after: Annotated[Path, typer.Argument(metavar="B", help="The policy as it would be.")],

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from judgebatch.cli.local_paths import LocalCommand
+
 
 class Entry(NamedTuple):
     """A command: its name, where it stands (``module:function`` or ``module:app``), its summary."""
@@ -88,5 +90,5 @@ def load(entry: Entry) -> Any:
         group.name = entry.name
         return group
     single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-    single.command(entry.name)(found)
+    single.command(entry.name, cls=LocalCommand)(found)
     return typer.main.get_command(single)

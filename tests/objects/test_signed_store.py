@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from judgebatch.cli.main import run_command
+from judgebatch.objects.url import parse_url
+from judgebatch.warehouse import init
 from tests.objects.servers import SECRET
 from tests.objects.test_bucket import (  # noqa: F401 - run here too
     short_pauses,
@@ -35,7 +37,8 @@ def test_a_wrong_key_is_refused_and_said_to_be(
     buckets: Callable[[], str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     url = f"{buckets()}/warehouse"
-    assert run_command(["init", url]) == 0
+    init(parse_url(url))
+    assert run_command(["history", "--warehouse", url]) == 0
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET[::-1])
     capfd.readouterr()
     assert run_command(["history", "--warehouse", url]) == 2
