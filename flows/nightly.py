@@ -40,6 +40,7 @@ def nightly(night: Night = Night()) -> dict[str, object]:  # noqa: B008 - frozen
             strict=night.strict,
             mapper=mapper,
             progress=progress,
+            slice_rows=night.slice_rows,
         )
     logger = get_run_logger()
     for warning in report.warnings:

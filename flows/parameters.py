@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
+from judgebatch.pipeline.grading_stage import SLICE_ROWS
+
 _DURATION = r"^[1-9][0-9]{0,5}(s|m|h|d|w)$"
 
 
@@ -75,6 +77,13 @@ class Night(_Mapped):
         title="Strict",
         description="Fail, with nothing published, if a row of the night's input files would be "
         "set aside in the quarantine.",
+    )
+    slice_rows: int = Field(
+        default=SLICE_ROWS,
+        ge=1,
+        title="Rows of a slice",
+        description="About how many rows of a shard a worker grades at once, cut by tenant and "
+        "task: fewer take less memory, and share a large tenant among more workers.",
     )
 
 

@@ -11,6 +11,7 @@ from judgebatch.cli import console
 from judgebatch.cli.options import SETTINGS_FILE, AsOfOption, JsonOption, SettingsOption, read_as_of
 from judgebatch.pipeline import Progress, RunReport
 from judgebatch.pipeline import run as run_night
+from judgebatch.pipeline.grading_stage import SLICE_ROWS
 from judgebatch.pipeline.mapping import in_processes
 from judgebatch.settings import load_settings
 
@@ -36,12 +37,22 @@ def run(
     processes: Annotated[
         int, typer.Option("--processes", "-p", min=1, help="Local processes to use.")
     ] = 1,
+    slice_rows: Annotated[
+        int,
+        typer.Option(
+            "--slice-rows",
+            metavar="N",
+            min=1,
+            help="About how many rows of a shard a process grades at once, cut by tenant and task: "
+            "fewer take less memory.",
+        ),
+    ] = SLICE_ROWS,
     as_json: JsonOption = False,
 ) -> None:
     """Do one night: read what is new, grade what is due, publish it.
 
     The same as-of again does nothing; an earlier one than the last is superseded. Results do not
-    depend on the number of processes.
+    depend on the number of processes or on how shards are cut.
 
     For example:
 
@@ -62,6 +73,7 @@ def run(
             strict=strict,
             mapper=mapper,
             progress=progress,
+            slice_rows=slice_rows,
         )
     tell(report, as_json=as_json)
 

@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 from flows import nightly
 from flows.parameters import Night, Runner
 from judgebatch.cli.options import read_as_of
-from judgebatch.pipeline import run
 from judgebatch.warehouse.failpoints import VARIABLE
 from tests.objects.corpora import NIGHTS
 from tests.pipeline.passing import Passed
@@ -101,11 +100,16 @@ def main(
     if stage:
         module = import_module(MAPPED_BY[stage])
         setattr(module, stage, deadly(getattr(module, stage), folder, place))
-    nightly.run = partial(run, slice_rows=int(slice_rows))
     passed = Passed()
     note(passed)
     as_of = read_as_of(NIGHTS[int(number) - 1])
-    night = Night(settings=Path(settings), as_of=as_of, runner=Runner.DASK, workers=2)
+    night = Night(
+        settings=Path(settings),
+        as_of=as_of,
+        runner=Runner.DASK,
+        workers=2,
+        slice_rows=int(slice_rows),
+    )
     try:
         nightly.nightly(night)
     finally:

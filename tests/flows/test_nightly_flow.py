@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from flows.artifacts import escaped
 from flows.nightly import nightly as nightly_flow
 from flows.parameters import Night, Runner
 from judgebatch.errors import InputError
-from judgebatch.pipeline import grading_stage, run, shard
+from judgebatch.pipeline import grading_stage, shard
 from judgebatch.pipeline.grading_stage import SLICE_ROWS
 from judgebatch.pipeline.shard import ShardGraded, ShardTask
 from judgebatch.synthesis import synthesize
@@ -52,16 +51,13 @@ def copy_of(corpus, folder) -> Nights:
     ("runner", "slice_rows"),
     [(Runner.THREADS, SLICE_ROWS), (Runner.IN_PROCESS, SLICE_ROWS), (Runner.THREADS, 40)],
 )
-def test_flow_publishes_the_same_bytes_as_the_command_line(
-    tmp_path, monkeypatch, runner, slice_rows
-):
-    monkeypatch.setattr(flow_module, "run", partial(run, slice_rows=slice_rows))
+def test_flow_publishes_the_same_bytes_as_the_command_line(tmp_path, runner, slice_rows):
     corpus = synthesize(tmp_path / "corpus", episodes=200, tenants=5, nights=2, seed=11)
     by_hand = copy_of(corpus, tmp_path / "by-hand")
     by_flow = copy_of(corpus, tmp_path / "by-flow")
     for moment in corpus.as_of:
         by_hand.run(moment)
-        told = nightly(by_flow.settings, as_of=moment, runner=runner)
+        told = nightly(by_flow.settings, as_of=moment, runner=runner, slice_rows=slice_rows)
         assert told["published"]
     assert by_hand.published_bytes() == by_flow.published_bytes()
     digests = [

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from judgebatch.cli.main import run_command
 from judgebatch.contracts import grading as g
 from judgebatch.contracts.slices import Slice, cut
 from judgebatch.grading import scores, settlement
@@ -84,25 +85,31 @@ def test_slices_of_many_packs_publish_the_same_bytes(tmp_path: Path, seed: int) 
     assert bytes_of_runs(graded(tmp_path / "slices", seed, rows)) == whole
 
 
-def test_several_processes_share_one_tenant(tmp_path: Path) -> None:
-    def night(name: str, **more: Any) -> dict[str, str]:
-        nights = Nights(tmp_path / name, shards=1)
-        nights.configure(REFERENCE)
-        rows = [(task, number) for task in "abc" for number in range(4)]
-        nights.deliver(
-            "n1",
-            [episode(f"{task}{number}", number, task_id=task) for task, number in rows],
-            [
-                comparison(f"{task}{number}", f"{task}0", number, "left", task_id=task)
-                for task, number in rows
-                if number
-            ],
-        )
-        nights.run(at(9), **more)
-        return bytes_of_runs(nights)
+def one_tenant(folder: Path) -> Nights:
+    """Deliver three tasks of one tenant, in one shard."""
+    nights = Nights(folder, shards=1)
+    nights.configure(REFERENCE)
+    rows = [(task, number) for task in "abc" for number in range(4)]
+    nights.deliver(
+        "n1",
+        [episode(f"{task}{number}", number, task_id=task) for task, number in rows],
+        [
+            comparison(f"{task}{number}", f"{task}0", number, "left", task_id=task)
+            for task, number in rows
+            if number
+        ],
+    )
+    return nights
 
+
+def test_several_processes_share_one_tenant(tmp_path: Path) -> None:
+    whole, shared, told = (one_tenant(tmp_path / name) for name in ("whole", "shared", "told"))
+    whole.run(at(9))
     with in_processes(2) as mapper:
-        assert night("two", slice_rows=4, mapper=mapper) == night("one")
+        shared.run(at(9), slice_rows=4, mapper=mapper)
+    command = ["run", "--settings", str(told.settings), "--as-of", at(9), "--slice-rows", "4"]
+    assert run_command([*command, "--processes", "2"]) == 0
+    assert bytes_of_runs(shared) == bytes_of_runs(told) == bytes_of_runs(whole)
 
 
 @pytest.mark.parametrize("slice_rows", [1, 1_000])
