@@ -2,7 +2,8 @@
 
 Each night is an ordinary run with its own as_of. The first reads all new files; rows whose time
 has not come wait in the checkpoint, and a later night opens those that become visible in it.
-Nights that were done before are skipped, so a backfill that was killed goes on where it stopped.
+Nights that were done before are skipped, so a backfill that was killed goes on where it stopped,
+and finishes what is derived from the nights before.
 """
 
 import time
@@ -170,6 +171,9 @@ def backfill(
     totals = _Totals(len(nights) - len(todo), _about_before(opened, len(todo) < len(nights)))
     paced(Pace(0, len(todo), 0.0))
     if not todo:
+        last = opened.log.last_grading
+        # As a run of each of these nights would: the last is repeated, others are superseded.
+        publish_derived(opened, last if last and last.as_of in nights else None, began)
         return totals.report()
     with opened.warehouse.held() as lock, ExitStack() as leaving:
         # Also where a later night fails: what was published is to be seen.
@@ -189,7 +193,7 @@ def backfill(
 
 
 def _publish(opened: Opened, totals: "_Totals", began: float) -> None:
-    if totals.last is not None:
+    if totals.last is not None or len(opened.log):
         publish_derived(opened, totals.last, began)
 
 

@@ -11,22 +11,24 @@ from judgebatch.warehouse import Manifest
 from judgebatch.warehouse.publishing import publish
 
 
-def publish_derived(opened: Opened, manifest: Manifest, started: float) -> None:
+def publish_derived(opened: Opened, manifest: Manifest | None, started: float) -> None:
     """Derive views and metrics from the log; what fails here is made good by the next run.
+
+    Also for who finds nothing to do: the run before may have been killed after its commit.
 
     Parameters
     ----------
     opened
         What the run started from.
     manifest
-        The newest run.
+        The newest run that grades. None leaves the metrics alone, which tell of a success.
     started
         When it began, by the monotonic clock.
     """
     publish(opened.warehouse)
     opened.hints.save(opened.files, opened.inputs.digests, opened.warehouse.runs())
     textfile = opened.settings.metrics_textfile
-    if textfile is not None:
+    if textfile is not None and manifest is not None:
         _write_metrics(textfile, manifest, time.monotonic() - started)
 
 

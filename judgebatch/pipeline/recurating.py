@@ -95,6 +95,8 @@ def recurate_warehouse(
     records = _records(touched, results, log.newest + 1, who=who, why=why)
     done = Recuration(None, selected.height, touched.height, records.height, records)
     if dry_run or touched.is_empty():
+        if pending.height < selected.height and not dry_run:
+            publish(warehouse)  # the re-curation may have been killed after its commit
         return done
     with warehouse.begin(RunKind.RECURATE, as_of, log) as staging:
         texts = pl.Series("verdict", [results[at].text for at in touched["place"].to_list()])

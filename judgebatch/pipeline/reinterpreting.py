@@ -87,6 +87,7 @@ def reinterpret(
     log = warehouse.runs()
     for run in reversed(log.of_kind(RunKind.REINTERPRET)):
         if run.as_of == as_of:
+            publish(warehouse)  # it may have been killed after its commit
             return _said(run)
     with warehouse.begin(RunKind.REINTERPRET, as_of, log) as staging:
         clock = Clock(staging.number, as_of, None)

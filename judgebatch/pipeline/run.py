@@ -104,8 +104,8 @@ def run(
         (as_consumed(one, opened.inputs.digests[one.name]) for one in opened.files),
     )
     if answer.answer != Answer.PROCEED:
-        if answer.answer == Answer.REPEAT and answer.run is not None:
-            publish_derived(opened, answer.run, started)
+        repeated = answer.run if answer.answer == Answer.REPEAT else None
+        publish_derived(opened, repeated, started)
         number = answer.run.number if answer.run else None
         unread = len(opened.inputs.new) if answer.answer == Answer.SUPERSEDED else 0
         waiting = f"{unread} input files that no run has read wait for a later as-of."

@@ -12,7 +12,7 @@ import pytest
 
 from judgebatch.objects.bucket import Bucket
 from judgebatch.objects.url import parse_url
-from judgebatch.warehouse import open_warehouse, verify
+from judgebatch.warehouse import doctor, open_warehouse, verify
 from judgebatch.warehouse.failpoints import FAILPOINTS, OBJECT_FAILPOINTS, VARIABLE
 from judgebatch.warehouse.sweeping import rubbish
 from tests.objects.corpora import NIGHTS, in_store, manifests, night, without_token
@@ -109,6 +109,27 @@ def test_a_run_killed_twice_is_finished_by_the_next(
     second: str,
 ) -> None:
     killed_and_run_again(corpus, buckets(), tmp_path, local_runs, first, second)
+
+
+@pytest.mark.soak
+def test_a_backfill_killed_after_its_last_commit_is_published_by_the_same_again(
+    corpus: Path, buckets: Callable[[], str], tmp_path: Path, temporary: Path
+) -> None:
+    url = buckets()
+    settings = in_store(corpus, tmp_path, url)
+    command = [sys.executable, "-m", "judgebatch", "backfill", "--settings", str(settings)]
+    command += ["--from", NIGHTS[0], "--to", NIGHTS[-1]]
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    place = f"commit.renamed:{len(NIGHTS)}"
+    done = subprocess.run(command, env=environment | {VARIABLE: place}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    again = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert "nothing to do" in again.stdout
+    warehouse = open_warehouse(parse_url(f"{url}/warehouse"))
+    assert len(warehouse.runs()) == len(NIGHTS)
+    assert verify(warehouse) == []
+    assert doctor(warehouse) == []
+    assert not list(temporary.iterdir())
 
 
 def of_many_writers_one_commits(

@@ -18,7 +18,7 @@ from judgebatch.pipeline.mapping import in_processes
 from judgebatch.pipeline.nights import nights_between
 from judgebatch.settings import load_settings
 from judgebatch.synthesis import synthesize
-from judgebatch.warehouse import open_warehouse, verify
+from judgebatch.warehouse import doctor, open_warehouse, verify
 from judgebatch.warehouse.failpoints import VARIABLE
 from tests.conformance.nights import Nights
 from tests.scenarios.rows import at, comparison, episode
@@ -76,18 +76,62 @@ def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
 def test_killed_in_the_middle_it_goes_on_and_gives_the_same_bytes(
     place: str, copy: Path, undisturbed: dict[str, bytes]
 ) -> None:
-    command = [sys.executable, "-m", "judgebatch", "backfill", "--settings", "judgebatch.toml"]
-    command += ["--from", NIGHTS[0].isoformat(), "--to", NIGHTS[-1].isoformat()]
-    killed = subprocess.run(
-        command, cwd=copy, env=os.environ | {VARIABLE: place}, check=False, capture_output=True
-    )
-    assert killed.returncode == -signal.SIGKILL
+    killed(copy, place, NIGHTS[-1])
     before = len(open_warehouse(copy / "warehouse").runs())
     assert before < len(NIGHTS)
     report = backfill(settings_of(copy), NIGHTS)
     assert (report.nights, report.skipped) == (len(NIGHTS) - before, before)
     assert files(copy) == undisturbed
     assert verify(open_warehouse(copy / "warehouse")) == []
+
+
+def killed(copy: Path, place: str, last: datetime) -> None:
+    command = [sys.executable, "-m", "judgebatch", "backfill", "--settings", "judgebatch.toml"]
+    command += ["--from", NIGHTS[0].isoformat(), "--to", last.isoformat()]
+    done = subprocess.run(
+        command, cwd=copy, env=os.environ | {VARIABLE: place}, check=False, capture_output=True
+    )
+    assert done.returncode == -signal.SIGKILL
+
+
+def with_metrics(copy: Path) -> Path:
+    settings = copy / "judgebatch.toml"
+    settings.write_text(f'{settings.read_text()}\n[metrics]\ntextfile = "judgebatch.prom"\n')
+    return copy / "judgebatch.prom"
+
+
+def test_killed_after_its_last_commit_it_is_published_by_the_same_again(copy: Path) -> None:
+    def night_again() -> None:
+        assert "superseded" in run(settings_of(copy), NIGHTS[0]).message
+
+    metrics = with_metrics(copy)
+    killed(copy, "commit.renamed:2", NIGHTS[1])
+    warehouse = open_warehouse(copy / "warehouse")
+    assert len(warehouse.runs()) == 2
+    assert doctor(warehouse) != []
+    report = backfill(settings_of(copy), NIGHTS[:2])
+    assert (report.nights, report.skipped, report.runs) == (0, 2, None)
+    assert verify(warehouse) == []
+    assert doctor(warehouse) == []
+    assert "judgebatch_last_run 2.0" in metrics.read_text()
+    # Nights before the last are superseded: they publish too, but nothing succeeded by them.
+    views = warehouse.layout.views / "views.sql"
+    for superseded in (lambda: backfill(settings_of(copy), NIGHTS[:1]), night_again):
+        metrics.unlink(missing_ok=True)
+        views.unlink()
+        superseded()
+        assert doctor(warehouse) == []
+        assert not metrics.exists()
+
+
+def test_nights_before_one_that_fails_are_published_whoever_did_them(copy: Path) -> None:
+    killed(copy, "commit.renamed:1", NIGHTS[1])
+    (copy / "episodes" / "late.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(InputError, match=r"late\.parquet"):
+        backfill(settings_of(copy), NIGHTS[:2])
+    warehouse = open_warehouse(copy / "warehouse")
+    assert len(warehouse.runs()) == 1
+    assert verify(warehouse) == []
 
 
 def test_processes_do_not_change_a_byte(copy: Path, undisturbed: dict[str, bytes]) -> None:

@@ -206,6 +206,22 @@ def test_recuration_a_second_time_does_nothing(nights: Nights) -> None:
     assert warehouse(nights).runs().newest == 3
 
 
+def test_the_same_again_publishes_what_a_killed_one_committed(nights: Nights) -> None:
+    views = nights.folder / "warehouse" / "views" / "views.sql"
+    stale = views.read_bytes()
+    for command in (
+        lambda: recurated(nights, where="true"),
+        lambda: reinterpret(warehouse(nights), at(60)),
+    ):
+        command()
+        views.write_bytes(stale)  # as after a kill between commit and views
+        assert list(verify(warehouse(nights)))
+        newest = warehouse(nights).runs().newest
+        command()
+        assert warehouse(nights).runs().newest == newest
+        assert not list(verify(warehouse(nights)))
+
+
 def test_what_was_graded_is_not_touched_and_nights_go_on(nights: Nights) -> None:
     graded = [nights.table(table) for table in (g.Graded, g.Ungraded, g.Comparisons)]
     recurated(nights, where="true")
