@@ -79,6 +79,7 @@ GC_FAILPOINTS = ("gc.remove", "gc.removed")
 """Those of ``judgebatch gc``, for each thing that it removes."""
 
 OBJECT_FAILPOINTS = (
+    "copies.folder",
     "objects.announced",
     "objects.put",
     "objects.stored",

@@ -5,6 +5,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from judgebatch.errors import UsageError, WarehouseDamagedError
 from judgebatch.objects.bucket import Bucket
 from judgebatch.objects.url import ObjectUrl
 from judgebatch.warehouse.durable import create_once, fsync_folder, writing
+from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.folder import FolderStorage
 from judgebatch.warehouse.layout import IDENTITY, RUNS, Layout
 from judgebatch.warehouse.locks import FileLock
@@ -284,7 +286,7 @@ def _open_objects(url: ObjectUrl, identity: _Identity, scratch: Path | None) -> 
     return Warehouse(folder, identity.id, identity.n_shards, storage)
 
 
-_FOLDERS: dict[str, tuple[Path, FileLock | None]] = {}
+_FOLDERS: dict[str, tuple[Path, FileLock]] = {}
 """The temporary folders of this process by name, each held by a lock."""
 
 
@@ -298,18 +300,36 @@ def _temporary(name: str) -> Path:
     for other in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
         with suppress(OSError):
             _remove_if_dead(other)
-    folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
-    _FOLDERS[name] = (folder, FileLock.take(folder / _HELD))
+    _FOLDERS[name] = _made_and_held()
     atexit.register(_remove, name, os.getpid())
-    return folder
+    return _FOLDERS[name][0]
+
+
+def _made_and_held() -> tuple[Path, FileLock]:
+    """Make a folder and hold it; another process may remove it in between, so look again."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
+        failpoint("copies.folder")
+        try:
+            lock = FileLock.take(folder / _HELD, wait=True)
+        except FileNotFoundError:
+            continue
+        if lock is not None and lock.still_there():
+            return folder, lock
 
 
 def _remove_if_dead(folder: Path) -> None:
-    if folder.stat().st_uid != os.getuid() or not (folder / _HELD).exists():
+    """Remove a folder that no process holds.
+
+    It need not have the file that is locked: a process may have died before it made that, or a
+    worker that outlived its run for a moment wrote where a folder was just removed.
+    """
+    facts = folder.lstat()  # what a link of somebody else leads to is not ours to touch
+    if facts.st_uid != os.getuid() or not stat.S_ISDIR(facts.st_mode):
         return
     lock = FileLock.take(folder / _HELD)
     if lock is not None:
-        if lock.works:
+        if lock.works and lock.still_there():
             shutil.rmtree(folder, ignore_errors=True)
         lock.release()
 
@@ -319,8 +339,7 @@ def _remove(name: str, process: int) -> None:
     if process == os.getpid():
         folder, lock = _FOLDERS.pop(name)
         shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
-            lock.release()
+        lock.release()
 
 
 def _not_what_init_wrote(where: Place) -> WarehouseDamagedError:

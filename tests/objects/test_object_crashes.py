@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,36 @@ def test_a_run_killed_at_any_step_is_finished_by_the_next(
     failpoint: str,
 ) -> None:
     killed_and_run_again(corpus, buckets(), tmp_path, local_runs, failpoint)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("place", ["pieces.write", "commit.rename"])
+def test_of_a_run_with_workers_that_was_killed_no_copies_are_left(
+    corpus: Path,
+    local_runs: list[dict[str, Any]],
+    buckets: Callable[[], str],
+    tmp_path: Path,
+    temporary: Path,
+    place: str,
+) -> None:
+    url = buckets()
+    settings = in_store(corpus, tmp_path, url)
+    signs = {"pieces.write": "scratch/pieces/*", "commit.rename": "run/manifest.json"}
+    command = [sys.executable, "-m", "judgebatch", "run", "--as-of", NIGHTS[0]]
+    process = subprocess.Popen(
+        [*command, "--settings", str(settings), "--processes", "2"],
+        env=os.environ | {"TMPDIR": str(temporary), VARIABLE: f"{place}=PAUSE"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    while not list(temporary.glob(f"*/.staging/*/{signs[place]}")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    process.kill()
+    process.communicate(timeout=20)
+    said = start(settings, 1, temporary).communicate()
+    assert [path.name for path in temporary.glob("judgebatch-*")] == [], said
+    assert_as_in_a_folder(url, local_runs, 1)
 
 
 @pytest.mark.soak

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,7 @@ from judgebatch.warehouse import (
     verify,
 )
 from judgebatch.warehouse.layout import object_name
+from judgebatch.warehouse.locks import FileLock
 from judgebatch.warehouse.sweeping import rubbish, sweep
 from tests.cli.running import run as command
 from tests.objects.corpora import (
@@ -105,6 +107,47 @@ def test_copies_of_another_warehouse_are_not_used(
     assert len(open_warehouse(there, tmp_path / "scratch").runs()) == 1
     assert night(settings, 2).run == 2
     assert verify(open_warehouse(parse_url(url) / "warehouse")) == []
+
+
+def test_copies_that_no_process_holds_are_removed_whatever_is_in_them(
+    buckets: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = parse_url(f"{buckets()}/w")
+    temporary, elsewhere = tmp_path / "tmp", tmp_path / "mine"
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    names = ("empty", "half", "dead", "living")
+    empty, half, dead, living = (temporary / f"judgebatch-copies-{name}" for name in names)
+    (half / ".staging/000001-00/scratch").mkdir(parents=True)
+    for folder in (empty, dead, living, elsewhere):
+        folder.mkdir()
+    (dead / "held").touch()
+    link = temporary / "judgebatch-copies-link"
+    link.symlink_to(elsewhere)
+    lock = FileLock.take(living / "held")
+    assert lock is not None
+    with lock:
+        own = init(url).path
+        assert set(temporary.iterdir()) == {living, link, own}
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_folder_for_copies_that_is_removed_before_it_is_held_is_made_again(
+    buckets: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = parse_url(f"{buckets()}/w")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    make = tempfile.mkdtemp
+    made: list[Path] = []
+
+    def and_lose_it(prefix: str) -> str:
+        made.append(Path(make(prefix=prefix)))
+        if len(made) == 1:
+            made[0].rmdir()
+        return str(made[-1])
+
+    monkeypatch.setattr(tempfile, "mkdtemp", and_lose_it)
+    assert init(url).path == made[1]
+    assert len(made) == 2
 
 
 def test_a_prefix_that_holds_something_else_is_refused(buckets: Callable[[], str]) -> None:
