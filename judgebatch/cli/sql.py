@@ -16,6 +16,7 @@ from judgebatch.cli.opening import WarehouseOption, chosen_warehouse
 from judgebatch.cli.options import SETTINGS_FILE, SettingsOption
 from judgebatch.errors import UsageError
 from judgebatch.warehouse import connect
+from judgebatch.warehouse.query_order import settled
 
 _BATCH = 10_000
 _NARROWEST = 9
@@ -59,7 +60,7 @@ def sql(
         )
     with connect(chosen_warehouse(settings, warehouse)) as connection:
         try:
-            connection.execute(query)
+            connection.execute(settled(connection, query))
             columns = [name for name, *_ in connection.description or ()]
             rows = _rows(connection)
             if as_csv:

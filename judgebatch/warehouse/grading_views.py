@@ -1,7 +1,7 @@
 """Views of what was graded, what was not and why, what it cost, and what changed."""
 
 from judgebatch.warehouse.derived_view import DerivedView
-from judgebatch.warehouse.rate_sql import rate, score, share
+from judgebatch.warehouse.rate_sql import mean_ms, mean_usd, rate, score, share
 
 _GRADED = "('relative', 'tournament')"
 
@@ -149,7 +149,7 @@ WHERE c.outcome NOT IN {_GRADED}
 SELECT
     tenant_id,
     CAST(sum(count) AS BIGINT) AS decided,
-    arg_max(outcome, CAST(count AS BIGINT)) AS largest_reason
+    first(outcome ORDER BY count DESC, outcome) AS largest_reason
 FROM (
     SELECT tenant_id, outcome, CAST(sum(count) AS BIGINT) AS count
     FROM audit_grading_counts
@@ -206,8 +206,8 @@ WITH counts AS (
         CAST(coalesce(sum(wins), 0) AS BIGINT) AS wins,
         CAST(coalesce(sum(losses), 0) AS BIGINT) AS losses,
         CAST(coalesce(sum(ties), 0) AS BIGINT) AS ties,
-        avg(cost_usd) AS mean_cost_usd,
-        avg(latency_ms) AS mean_latency_ms
+        {mean_usd("cost_usd")} AS mean_cost_usd,
+        {mean_ms("latency_ms")} AS mean_latency_ms
     FROM gradings
     WHERE variant IS NOT NULL
     GROUP BY tenant_id, task_id, variant

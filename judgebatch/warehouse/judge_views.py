@@ -1,7 +1,7 @@
 """Views of how far judges can be relied on: every rate with its counts and an interval."""
 
 from judgebatch.warehouse.derived_view import DerivedView
-from judgebatch.warehouse.rate_sql import alpha, rate, share
+from judgebatch.warehouse.rate_sql import alpha, rate, share, total_usd
 
 JUDGES: dict[str, DerivedView] = {
     "judge_reliability": DerivedView(
@@ -185,7 +185,7 @@ WITH counts AS (
         coalesce(judge_id, '') AS judge_id,
         count(*) AS comparisons,
         count(*) FILTER (WHERE outcome IN ('left', 'right', 'tie')) AS usable,
-        round(sum(cost_usd), 9) AS cost_usd
+        {total_usd("cost_usd")} AS cost_usd
     FROM audit_comparisons
     GROUP BY tenant_id, coalesce(judge_id, '')
 )

@@ -152,7 +152,8 @@ def connect(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
         return connect_objects(warehouse.storage)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    for statement in view_statements(FolderTables(warehouse.layout, str(warehouse.path))).values():
+    tables = FolderTables(warehouse.layout, str(warehouse.path), pinned=True)
+    for statement in view_statements(tables).values():
         connection.execute(statement)
     return connection
 

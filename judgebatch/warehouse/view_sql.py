@@ -60,20 +60,28 @@ class FolderTables:
         The warehouse: which tables have files, and of which versions, is looked up there.
     prefix
         How the statements name that folder: an absolute path, or ``.`` to be used inside it.
+    pinned
+        Whether views of snapshots show the run that is the newest now, and not look for it: their
+        rows then come in the files' order, as those of other tables do.
     """
 
     layout: Layout
     prefix: str
+    pinned: bool = False
 
     def of(self, table: type[Table]) -> TableFiles | None:
         """Return the pattern of a table's files; of a snapshot with the newest run's rows alone."""
         ends = self._ends(table)
         if not ends:
             return None
-        pattern = literal(f"{_escaped(self.prefix)}/{RUNS}/*/{table_folder(table)}/*.parquet")
+        is_pinned = self.pinned and table.kind == "snapshot"
+        if is_pinned:
+            ends = ends[-1:]
+        run = ends[0].relative_to(self.layout.runs).parts[0] if is_pinned else "*"
+        pattern = literal(f"{_escaped(self.prefix)}/{RUNS}/{run}/{table_folder(table)}/*.parquet")
         facts = [read_facts(path) for path in ends]
         condition = None
-        if table.kind == "snapshot":
+        if table.kind == "snapshot" and not is_pinned:
             file = f"{RUNS}/([0-9]+)/[^/]+/{table.name}/[^/]+$"
             condition = (
                 f"run = (SELECT max(CAST(regexp_extract(file, '{file}', 1) AS BIGINT))\n"
