@@ -58,7 +58,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet, "GROUP_ROWS", 250)
         for number in range(1, _RUNS + 1):
-            with warehouse.begin(RunKind.GRADE, as_of(number)) as run:
+            with warehouse.begin(RunKind.GRADING, as_of(number)) as run:
                 for table in published().values():
                     run.write_piece(table, 0, _rows(table, number, chance))
                 run.assemble(*published().values())
@@ -116,7 +116,7 @@ def test_a_senseless_latency_spoils_no_view(warehouse: Warehouse) -> None:
     rows = rows_of(Graded, 1, 2).with_columns(
         variant=pl.lit("v"), latency_ms=pl.lit(1e300), cost_usd=pl.lit((2**63 - 1) / 1e9)
     )
-    with warehouse.begin(RunKind.GRADE, as_of(1)) as run:
+    with warehouse.begin(RunKind.GRADING, as_of(1)) as run:
         run.write_piece(Graded, 0, rows)
         run.assemble(*published().values())
         run.commit(RunFacts())
