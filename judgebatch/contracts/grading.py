@@ -208,9 +208,10 @@ class Quarantine(_Run):
     """One row per input row that was not accepted."""
 
     name = "audit/quarantine"
-    version = 2
-    order = ("input", "source_file", "source_row", "tenant_id", "id")
-    identified_by = ("run", "input", "source_file", "source_row", "id")
+    version = 3
+    # A file may have changed: two readings of it have different rows in one place.
+    order = ("input", "source_file", "source_row", "tenant_id", "id", "content")
+    identified_by = ("run", "input", "source_file", "source_row", "id", "content")
 
     input = c.text("The input table: episodes, verdicts or answers.")
     tenant_id = c.text("The row's tenant, where it has one.", null=True)

@@ -80,3 +80,9 @@ class QuarantineRows(Table):
     reason = c.text("A token of the closed vocabulary.")
     message = c.text("What exactly is wrong.")
     content = c.text("The row as it came, as JSON text.")
+
+
+class QuarantinedBefore(QuarantineRows):
+    """Rows that earlier runs set aside, of input files that are read again."""
+
+    name = "quarantined_before"

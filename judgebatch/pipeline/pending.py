@@ -142,6 +142,13 @@ class Pending:
         rows = [conform(stretch.read(), self.table) for _, stretch in self._asleep]
         return pl.concat([empty(self.table), *rows])
 
+    def of_files(self, files: Sequence[str]) -> pl.DataFrame:
+        """Return the rows of some input files, those that stay unseen as well."""
+        stretches = [*self.visible, *(stretch for _, stretch in self._asleep)]
+        own = pl.col("source_file").is_in(files)
+        rows = [conform(stretch.read().filter(own), self.table) for stretch in stretches]
+        return pl.concat([empty(self.table), *rows])
+
     def with_new(self, new: Sequence[pl.DataFrame], folder: Path, run: int) -> list[str]:
         """Write rows that are not visible yet, merged with older ones where they are due.
 

@@ -99,9 +99,12 @@ def release_rows(
     before = [pl.read_parquet(path) for path in warehouse.table_files(log, Releases)]
     past = pl.concat([empty(Releases), *before])
     new = can.join(past, on=_KEY, how="anti", nulls_equal=True, maintain_order="left")
+    already = can.height - new.height
+    # A file that changed may have had two rows in one place: they are released together.
+    new = new.unique(_KEY, maintain_order=True)
     released = new.with_columns(who=pl.lit(who), why=pl.lit(why))
     counts = dict(refused.group_by("reason").len().sort("reason").rows())
-    done = Release(None, selected.height, released, can.height - new.height, counts)
+    done = Release(None, selected.height, released, already, counts)
     if can.is_empty() and counts:
         raise UsageError(f"nothing was released: {refusal(counts)}.")
     if dry_run or new.is_empty():
@@ -178,8 +181,8 @@ def stage_released(warehouse: Warehouse, log: RunLog, scratch: Scratch) -> dict[
         )
         for number in released["quarantined_in"].unique().sort()
     ).join(
-        released.select(*_KEY, pl.col("run").alias("release")),
-        on=_KEY,
+        released.select(*_KEY, "reason", pl.col("run").alias("release")),
+        on=[*_KEY, "reason"],
         nulls_equal=True,
         maintain_order="left",
     )

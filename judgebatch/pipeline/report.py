@@ -1,7 +1,7 @@
 """What a run tells its caller."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -55,12 +55,19 @@ def _judged(asked: Counts) -> dict[str, int]:
 
 
 def conservation(
-    shards: Iterable[ShardGraded], ingested: Iterable[Ingested]
+    shards: Sequence[ShardGraded], ingested: Iterable[Ingested], taken_once: Mapping[str, int]
 ) -> dict[str, Conservation]:
     """Return the conservation counts of a run.
 
     Rows that were bad when read never reach a shard: they are read and quarantined here. Whether
     a bad verdict row was a comparison is not known, so that law is about accepted rows.
+
+    Parameters
+    ----------
+    shards, ingested
+        What became of the shards and of the files.
+    taken_once
+        By subject, rows of files read again that never reached a shard because they are known.
     """
     bad = {"episodes": 0, "verdicts": 0, "answers": 0}
     for file in ingested:
@@ -69,12 +76,17 @@ def conservation(
     for shard in shards:
         for subject, flow in shard.flows.items():
             flows.setdefault(subject, []).append(flow)
+    set_aside_before = _total(one.quarantined_before for one in shards)
     return {
         subject: Conservation(
-            read=sum(one.read for one in of) + bad.get(subject, 0),
+            read=sum(one.read for one in of) + bad.get(subject, 0) + taken_once.get(subject, 0),
             waiting_before=sum(one.waiting_before for one in of),
-            quarantined=sum(one.quarantined for one in of) + bad.get(subject, 0),
-            already_known=sum(one.already_known for one in of),
+            quarantined=sum(one.quarantined for one in of)
+            + bad.get(subject, 0)
+            - set_aside_before.get(subject, 0),
+            already_known=sum(one.already_known for one in of)
+            + taken_once.get(subject, 0)
+            + set_aside_before.get(subject, 0),
             ended=_total(one.ended for one in of),
             waiting_after=sum(one.waiting_after for one in of),
         )

@@ -33,6 +33,7 @@ from judgebatch.pipeline.opening import Opened, as_consumed, open_run
 from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.releasing import stage_released
 from judgebatch.pipeline.report import RunReport, conservation, summary
+from judgebatch.pipeline.rereading import stage_set_aside, take_once
 from judgebatch.pipeline.scratch import Scratch
 from judgebatch.pipeline.shard import ShardGraded, ShardTask, promotion_of
 from judgebatch.pipeline.shard_asking import promotion_pairs_in_shard, wanted_in_shard
@@ -42,6 +43,7 @@ from judgebatch.settings import Settings
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse import (
     Answer,
+    Conservation,
     Manifest,
     RunFacts,
     Staging,
@@ -171,7 +173,10 @@ def commit_night(
     check_files(opened.warehouse, staging.parent)
     clock = Clock(staging.number, as_of, opened.log.last_as_of)
     ingested = _ingest(opened, staging, mapper, progress)
-    released = stage_released(opened.warehouse, opened.log, Scratch(staging.scratch / "ingest"))
+    scratch = Scratch(staging.scratch / "ingest")
+    taken_once = take_once(scratch, _checkpoints(opened, staging, clock), opened.inputs.changed)
+    stage_set_aside(opened.warehouse, opened.log, scratch, opened.inputs.changed)
+    released = stage_released(opened.warehouse, opened.log, scratch)
     tasks = _shard_tasks(opened, staging, clock)
     asked = _ask(opened, tasks, clock, mapper, progress)
     rows = weights(ingested, staging.parent, tasks)
@@ -181,7 +186,8 @@ def commit_night(
         _refuse_quarantined(shards, ingested)
     warnings = run_warnings(opened.settings, opened.inputs.changed, shards, asked, clock)
     counts = {**summary(shards, ingested, asked, warnings), "released": released}
-    manifest = _commit(opened, staging, shards, ingested, counts, progress)
+    kept = conservation(shards, ingested, taken_once)
+    manifest = _commit(opened, staging, shards, ingested, kept, counts, progress)
     for warning in warnings:
         say("commit", warning, WARNING)
     return manifest, warnings
@@ -216,9 +222,8 @@ def _ingest(opened: Opened, staging: Staging, mapper: Mapper, progress: Progress
 
 def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTask]:
     """Return a task per shard, those with most new rows first: then no worker ends alone."""
-    parent = staging.parent
-    before = opened.warehouse.layout.run(parent.number) / "state" if parent else None
     scratch = Scratch(staging.scratch / "ingest")
+    checkpoints = _checkpoints(opened, staging, clock)
     shards = sorted(range(opened.warehouse.n_shards), key=lambda shard: -scratch.size(shard))
     return [
         ShardTask(
@@ -229,10 +234,20 @@ def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTa
             judge_cost_nano_usd=opened.judge.cost_nano_usd if opened.judge else None,
             scratch=scratch,
             pieces=staging.pieces,
-            checkpoint=Checkpoint(before / shard_folder(shard) if before else None, clock),
+            checkpoint=checkpoints[shard],
             state_dir=staging.state_dir,
         )
         for shard in shards
+    ]
+
+
+def _checkpoints(opened: Opened, staging: Staging, clock: Clock) -> list[Checkpoint]:
+    """Return what the run before left, by shard."""
+    parent = staging.parent
+    before = opened.warehouse.layout.run(parent.number) / "state" if parent else None
+    return [
+        Checkpoint(before / shard_folder(shard) if before else None, clock)
+        for shard in range(opened.warehouse.n_shards)
     ]
 
 
@@ -288,6 +303,7 @@ def _commit(
     staging: Staging,
     shards: list[ShardGraded],
     ingested: list[Ingested],
+    kept: dict[str, Conservation],
     counts: dict[str, Any],
     progress: Progress,
 ) -> Manifest:
@@ -308,7 +324,7 @@ def _commit(
             as_consumed(one, read.digest, read.rows)
             for one, read in zip(opened.inputs.new, ingested, strict=True)
         ),
-        conservation=conservation(shards, ingested),
+        conservation=kept,
         summary=counts,
     )
     # Of a backfill's nights `judgebatch report` makes one when it is asked for.

@@ -30,7 +30,17 @@ class Scratch:
         """
         folder = self._folder(table, shard)
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{sequence[0]:07d}-{sequence[1]:012d}.arrow"
+        self._put(table, folder / f"{sequence[0]:07d}-{sequence[1]:012d}.arrow", rows)
+
+    def replace(self, table: type[Table], path: Path, rows: pl.DataFrame) -> None:
+        """Replace a piece by other rows; without rows there is none."""
+        if rows.is_empty():
+            path.unlink()
+        else:
+            self._put(table, path, rows)
+
+    @staticmethod
+    def _put(table: type[Table], path: Path, rows: pl.DataFrame) -> None:
         temporary = path.with_suffix(".partial")
         conform(rows, table).rechunk().write_ipc(
             temporary, compression="uncompressed", record_batch_size=max(rows.height, 1)

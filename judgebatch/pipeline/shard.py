@@ -19,7 +19,7 @@ from judgebatch.contracts.promotions import (
     SequentialSums,
 )
 from judgebatch.contracts.releases import ReleasedRows
-from judgebatch.contracts.rows import QuarantineRows
+from judgebatch.contracts.rows import QuarantinedBefore, QuarantineRows
 from judgebatch.contracts.staged import StagedEpisodes, StagedVerdicts
 from judgebatch.contracts.state import (
     ActiveEpisodes,
@@ -50,6 +50,7 @@ from judgebatch.pipeline.identities import Unsorted
 from judgebatch.pipeline.policy_plan import PolicyPlan
 from judgebatch.pipeline.readings import COUNTED_TABLES, added_up
 from judgebatch.pipeline.releasing import marked_as_released
+from judgebatch.pipeline.rereading import set_aside_once
 from judgebatch.pipeline.scratch import Scratch
 from judgebatch.pipeline.shard_policies import (
     judge_policies,
@@ -121,6 +122,8 @@ class ShardGraded:
     """By reason, those of ingest included."""
     quarantined_by_file: dict[str, dict[str, int]]
     """By input and file, then by reason."""
+    quarantined_before: dict[str, int]
+    """Rows that an earlier run had set aside, by subject."""
     waits: dict[str, int]
     """Episodes in Grading by what they wait for."""
     policies: dict[str, dict[str, int]]
@@ -217,7 +220,7 @@ def finish_shard(finish: FinishTask) -> ShardGraded:
     for table, rows in published.items():
         if not rows.is_empty():
             task.pieces.write(table, task.shard, rows)
-    quarantined = _publish_quarantine(shard, policies.night.quarantined)
+    quarantined, known = _publish_quarantine(shard, policies.night.quarantined)
     flows = {
         subject: functools.reduce(operator.add, (one.flows[subject] for one in graded))
         for subject in graded[0].flows
@@ -234,6 +237,7 @@ def finish_shard(finish: FinishTask) -> ShardGraded:
         ungraded=total(one.ungraded for one in graded),
         quarantined=counts_by(quarantined, "reason"),
         quarantined_by_file=_by_file(quarantined),
+        quarantined_before=known,
         policies=policy_counts(policies.night.counts),
         waits=total(one.waits for one in graded),
         pending=total([*(one.pending for one in graded), _of_rows(asleep)]),
@@ -347,8 +351,10 @@ def _judge_policies(
     return _JudgedPolicies(night, policy_flow(answers, before, night), carried)
 
 
-def _publish_quarantine(shard: SlicedShard, of_answers: pl.DataFrame) -> pl.DataFrame:
-    """Publish what was not accepted; return it without content."""
+def _publish_quarantine(
+    shard: SlicedShard, of_answers: pl.DataFrame
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Publish what was not accepted; return it without content, and what was known of it."""
     rows = pl.concat(
         [
             shard.scratch.read(QuarantineRows, shard.shard),
@@ -357,10 +363,12 @@ def _publish_quarantine(shard: SlicedShard, of_answers: pl.DataFrame) -> pl.Data
         ]
     )
     released = shard.scratch.read(ReleasedRows, shard.shard)
+    before = shard.scratch.read(QuarantinedBefore, shard.shard)
+    rows, known = set_aside_once(rows, before, released)
     quarantined = marked_as_released(quarantine(rows, shard.clock), released)
     if not quarantined.is_empty():
         shard.pieces.write(tables.Quarantine, shard.shard, quarantined)
-    return quarantined.drop("content")
+    return quarantined.drop("content"), known
 
 
 def promotion_of(settings: Settings) -> Promotion | None:
@@ -386,6 +394,7 @@ def _untouched(task: ShardTask) -> ShardGraded:
         ungraded={},
         quarantined={},
         quarantined_by_file={},
+        quarantined_before={},
         policies={},
         waits={},
         pending={},

@@ -39,12 +39,15 @@ def read_policy_state(folder: Path | None, pending: Pending) -> PolicyState:
 
     A table without rows has no file.
     """
-    state = PolicyState(**{name: _read(folder, table) for name, table in STATE.items()})
+    state = PolicyState(
+        **{name: stored_policy_rows(folder, table) for name, table in STATE.items()}
+    )
     visible = as_held(pending.open().select(schema_of(AnswerRows).names()))
     return replace(state, held=pl.concat([state.held, visible]))
 
 
-def _read(folder: Path | None, table: type[Table]) -> pl.DataFrame:
+def stored_policy_rows(folder: Path | None, table: type[Table]) -> pl.DataFrame:
+    """Read one table of what the previous run left; one without rows has no file."""
     path = None if folder is None else folder / f"{table.name}.arrow"
     if path is None or not path.exists():
         return empty(table)
