@@ -6,6 +6,7 @@ it without a traceback and exits with ``exit_code``.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Self
 
 
 class JudgebatchError(Exception):
@@ -62,6 +63,41 @@ class WarehouseDamagedError(JudgebatchError):
 
 class WarehouseWriteError(JudgebatchError):
     """A file of the warehouse cannot be written: no room, no permission, a failing device."""
+
+
+class StoreError(JudgebatchError, OSError):
+    """An object store did not do what it was asked: the number, what happened, and where.
+
+    It is an OSError for those who can do without an answer. All others let it pass as it is: what
+    it means, and its exit code, do not depend on what the store was asked for.
+    """
+
+    remedy = ""
+    action = ""
+    """What it ended, where that is not plain from the place: ``cannot write run 3 at s3://…``."""
+    consequence = ""
+
+    def ending(self, action: str, consequence: str) -> Self:
+        """Say what it ended, and what that means: a clause and a sentence."""
+        self.action, self.consequence = action, consequence
+        return self
+
+    def __str__(self) -> str:
+        told = f"{self.action or self.filename}: {self.strerror}."
+        return " ".join(part for part in (told, self.consequence, self.remedy) if part)
+
+
+class StoreUnreachableError(StoreError):
+    """A store cannot be reached, or keeps failing: no connection, no answer, 5xx, throttling."""
+
+    remedy = (
+        "It is the store that fails: what was published before is as it was, and it is safe to run "
+        "the same again once the store answers."
+    )
+
+
+class StoreRefusedError(UsageError, StoreError, PermissionError):
+    """A store refuses: no or wrong credentials, no bucket, or the address is that of no store."""
 
 
 _ALIKE, _ALIKE_FROM_THE_FIRST_LETTER = 0.8, 0.7

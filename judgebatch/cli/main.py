@@ -68,8 +68,8 @@ def judgebatch(
 
         judgebatch init
 
-    Exit codes: 0 done, or nothing to do; 1 unexpected; 2 usage or settings; 3 bad input;
-    4 warehouse conflict; 5 verify or doctor found something.
+    Exit codes: 0 done, or nothing to do; 1 writing failed, a store is down, or unexpected; 2 usage,
+    settings or credentials; 3 bad input; 4 warehouse conflict; 5 verify or doctor found something.
     """
     # The first exits; the others are read before the command line is parsed.
     del version, debug, log_format

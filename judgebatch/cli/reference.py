@@ -13,8 +13,9 @@ from judgebatch.cli.registry import ENTRIES
 
 PAGE = Path("docs/commands.md")
 _CODES = (
-    "Exit codes: 0 done, or nothing to do; 1 unexpected; 2 usage or settings; 3 bad input; "
-    "4 warehouse conflict; 5 `verify` or `doctor` found something."
+    "Exit codes: 0 done, or nothing to do; 1 writing failed, a store is down, or unexpected; "
+    "2 usage, settings or credentials; 3 bad input; 4 warehouse conflict; 5 `verify` or `doctor` "
+    "found something."
 )
 _EXAMPLE = re.compile(r"^(?: {4}.*\n?|\n)+", re.MULTILINE)
 

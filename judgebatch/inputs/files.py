@@ -10,7 +10,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from judgebatch.errors import InputError, did_you_mean
+from judgebatch.errors import InputError, StoreError, did_you_mean
 from judgebatch.inputs.object_files import SUFFIX as _SUFFIX
 from judgebatch.inputs.object_files import is_hidden as _is_hidden
 from judgebatch.inputs.object_files import listed
@@ -238,7 +238,7 @@ def _not_a_file(location: Path, found: str, spec: InputSpec) -> InputError:
     )
 
 
-def read_error(file: InputFile, error: OSError) -> InputError:
+def read_error(file: InputFile, error: OSError) -> InputError | StoreError:
     """Return the named error for a file that cannot be read to its end."""
     if error.errno == CHANGED:
         return changed(file)

@@ -4,7 +4,7 @@ import re
 from fnmatch import translate
 from glob import has_magic
 
-from judgebatch.errors import InputError
+from judgebatch.errors import InputError, StoreError
 from judgebatch.inputs.spec import InputSpec
 from judgebatch.objects.bucket import Bucket, Stored
 from judgebatch.objects.url import ObjectUrl, parse_url
@@ -25,7 +25,7 @@ def listed(spec: InputSpec) -> list[tuple[str, ObjectUrl, Stored]]:
 
     Raises
     ------
-    InputError
+    StoreError
         The store cannot be listed.
     """
     whole = parse_url(spec.path)
@@ -51,8 +51,10 @@ def listed(spec: InputSpec) -> list[tuple[str, ObjectUrl, Stored]]:
     ]
 
 
-def unreadable(where: object, error: OSError) -> InputError:
-    """Return the named error for an object or a store that cannot be read."""
+def unreadable(where: object, error: OSError) -> InputError | StoreError:
+    """Return the named error for what cannot be read; that of a store that fails is one already."""
+    if isinstance(error, StoreError):
+        return error
     return InputError(
         f"{where} cannot be read: {error.strerror or error}. Check that it is still there and "
         "that its permissions allow reading."

@@ -7,7 +7,7 @@ from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-from judgebatch.errors import InputError
+from judgebatch.errors import InputError, StoreError
 from judgebatch.inputs.arrow import DataType, ParquetFile, RecordBatch, Schema, pa, pq, pt
 from judgebatch.inputs.bounds import (
     MOST_FOOTER_BYTES,
@@ -280,7 +280,7 @@ def _too_large(where: str, what: str) -> InputError:
     )
 
 
-def _failed(file: InputFile, where: str, error: BaseException) -> InputError:
+def _failed(file: InputFile, where: str, error: BaseException) -> InputError | StoreError:
     """Return what a failure while reading means: the file changed, is too large, or damaged."""
     try:
         file.check_unchanged()

@@ -57,8 +57,8 @@ class Stored:
 class Bucket:
     """The objects below a URL. Keys are relative to it. Picklable.
 
-    Failures are OSErrors: FileNotFoundError, FileExistsError, PermissionError, one with the
-    number ``CHANGED`` for an object that was replaced, and others for a store that keeps failing.
+    Failures are OSErrors: FileNotFoundError, FileExistsError, one with the number ``CHANGED`` for
+    an object that was replaced, and a StoreError where the store itself fails or refuses.
     """
 
     def __init__(self, url: ObjectUrl) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from judgebatch.contracts.table import Table
-from judgebatch.errors import WarehouseConflictError
+from judgebatch.errors import StoreError, WarehouseConflictError
 from judgebatch.pipeline.checkpoint import IDENTITY_TABLES, is_identity_file, shard_folder
 from judgebatch.pipeline.derived_identities import DerivedIdentities, Span
 from judgebatch.pipeline.identities import Unsorted, write_identities
@@ -244,6 +244,8 @@ class _Rebuilding:
         table, span = self._span(run, entry)
         try:
             identities = self._derived.of(table, span)
+        except StoreError:
+            raise
         except (OSError, pa.ArrowException, pl.exceptions.PolarsError):
             return None  # a table that it is derived from cannot be read
         write_identities(target, table, [Unsorted([identities])])

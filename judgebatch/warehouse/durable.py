@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from judgebatch.errors import WarehouseWriteError
+from judgebatch.errors import StoreError, WarehouseWriteError
 from judgebatch.objects.url import is_url
 from judgebatch.warehouse.failpoints import failpoint
 
@@ -36,6 +36,8 @@ def writing(what: str, path: object, consequence: str = NOT_PUBLISHED) -> Iterat
     ------
     WarehouseWriteError
         There is no room, no permission, or the device failed.
+    StoreError
+        The object store cannot be reached, or refuses.
     """
     try:
         yield
@@ -73,16 +75,16 @@ def force_name(path: Path, what: str, remedy: str = "", place: str = "") -> None
 
 def write_error(
     error: OSError, what: str, path: object, consequence: str = NOT_PUBLISHED
-) -> WarehouseWriteError:
-    """Return the named error for a failed write."""
+) -> WarehouseWriteError | StoreError:
+    """Return the named error for a failed write; a store's own stays one of its kind."""
+    if isinstance(error, StoreError):
+        return error.ending(f"cannot write {what} at {error.filename}", consequence)
     number = _error_number(error)
     if number in _NO_ROOM:
         reason, remedy = "there is no room left", "Make room and run again"
     elif number in _NOT_ALLOWED:
         reason = "this user may not write there"
         remedy = "Give the user that runs judgebatch write permission on the warehouse"
-        if is_url(str(error.filename)):
-            reason = str(error.strerror)
     elif number == errno.EISDIR:
         reason, remedy = "a folder is in its place", "Move that folder out and run again"
     else:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from judgebatch.contracts.grading import GradingCounts
 from judgebatch.contracts.registry import published
 from judgebatch.contracts.table import Table
-from judgebatch.errors import UsageError, WarehouseDamagedError, did_you_mean
+from judgebatch.errors import StoreError, UsageError, WarehouseDamagedError, did_you_mean
 from judgebatch.warehouse.derived_views import DERIVED
 from judgebatch.warehouse.durable import (
     abandoned,
@@ -154,6 +154,8 @@ def _rows_of(
                 filter=own, batch_size=_BATCH, batch_readahead=1, use_threads=False
             )
             yield from (batch for batch in scanner.to_batches() if batch.num_rows)
+        except StoreError:
+            raise
         except (pa.ArrowException, OSError) as error:
             path = warehouse.layout.run(run.number) / entry.path
             raise _unreadable(warehouse.layout.shown(path), error) from error

@@ -5,6 +5,7 @@ from typing import Self
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from judgebatch.errors import StoreError
 from judgebatch.warehouse.durable import sha256_of_bytes, writing
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import VIEWS
@@ -87,6 +88,8 @@ def stale_known_inputs(storage: Storage) -> list[tuple[str, str]]:
         KnownInputs.read(storage)
     except FileNotFoundError:
         return []
+    except StoreError:
+        raise
     except OSError as error:
         return [(KNOWN_INPUTS, f"cannot be read: {error.strerror}")]
     except ValueError as error:

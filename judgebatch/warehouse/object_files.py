@@ -6,6 +6,7 @@ from typing import Any
 
 import fsspec
 
+from judgebatch.errors import StoreError
 from judgebatch.objects.bucket import Bucket, Stored
 from judgebatch.objects.reading import ObjectReader
 from judgebatch.warehouse.layout import RUNS, object_name, run_name
@@ -27,6 +28,8 @@ class CommittedFiles(fsspec.AbstractFileSystem):  # type: ignore[misc]
 
     def __init__(self, bucket: Bucket, files: Iterable[tuple[Manifest, FileEntry]]) -> None:
         super().__init__()
+        self.failure: StoreError | None = None
+        """Why the last read failed, if the store is why: DuckDB makes a text of every error."""
         self._bucket = bucket
         self._prefix = f"{self._strip_protocol(str(bucket.url))}/"
         self._sizes: Mapping[str, int] = {
@@ -69,4 +72,20 @@ class CommittedFiles(fsspec.AbstractFileSystem):  # type: ignore[misc]
         if mode != "rb":
             raise PermissionError(path)
         key = self._key(path)
-        return ObjectReader(self._bucket, Stored(key, self._sizes[key], ""))
+        return _Remembering(self, self._bucket, Stored(key, self._sizes[key], ""))
+
+
+class _Remembering(ObjectReader):
+    """A file that tells where it came from why it cannot be read."""
+
+    def __init__(self, files: CommittedFiles, bucket: Bucket, stored: Stored) -> None:
+        super().__init__(bucket, stored)
+        self._files = files
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return up to ``size`` bytes in one request; all that is left without a size."""
+        try:
+            return super().read(size)
+        except StoreError as error:
+            self._files.failure = error
+            raise

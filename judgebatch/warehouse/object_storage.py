@@ -22,7 +22,7 @@ from pyarrow.fs import FSSpecHandler, PyFileSystem
 from pydantic import ValidationError
 
 from judgebatch.contracts.table import Table
-from judgebatch.errors import WarehouseDamagedError, WarehouseWriteError
+from judgebatch.errors import StoreRefusedError, WarehouseDamagedError, WarehouseWriteError
 from judgebatch.objects.bucket import Bucket
 from judgebatch.warehouse.durable import link_or_copy, replace, temporary_beside, writing
 from judgebatch.warehouse.failpoints import failpoint
@@ -231,7 +231,7 @@ class ObjectStorage:
                     return self._adopt(staged, manifest)
                 # It was refused and is not there: the put that was in the way came to nothing.
                 continue
-            except PermissionError:
+            except StoreRefusedError:
                 raise
             except OSError as error:
                 if self._is_won(manifest, after=error):

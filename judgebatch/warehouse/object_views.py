@@ -4,13 +4,14 @@ A glob there could meet objects of a run that did not commit; the manifests name
 that did.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import duckdb
 
 from judgebatch import __version__
 from judgebatch.contracts.table import Table
-from judgebatch.errors import WarehouseDamagedError
+from judgebatch.errors import StoreError, WarehouseDamagedError
 from judgebatch.warehouse.durable import writing
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import VIEWS, table_folder
@@ -85,6 +86,8 @@ def stale_objects(storage: ObjectStorage) -> list[tuple[str, str]]:
     storage.refresh()
     try:
         there = storage.read(SQL).decode()
+    except StoreError:
+        raise
     except OSError as error:
         return [(SQL, f"cannot be read: {error.strerror}")]
     made_by = f"judgebatch {__version__}\n"
@@ -94,14 +97,34 @@ def stale_objects(storage: ObjectStorage) -> list[tuple[str, str]]:
     return []
 
 
-def connect_objects(storage: ObjectStorage) -> duckdb.DuckDBPyConnection:
-    """Return an in-memory database with all views; a query reads of the objects what it needs."""
+@contextmanager
+def connect_objects(storage: ObjectStorage) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield an in-memory database with all views; a query reads of the objects what it needs.
+
+    Raises
+    ------
+    StoreError
+        A query failed because the store did.
+    WarehouseDamagedError
+        A table cannot be read.
+    """
     storage.refresh()
     log = RunLog(storage.layout)
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
     files: _Files = [(run, entry) for run in log for entry in run.files]
-    connection.register_filesystem(CommittedFiles(storage.bucket, files))
+    source = CommittedFiles(storage.bucket, files)
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register_filesystem(source)
+        try:
+            _make_views(connection, storage, log)
+            yield connection
+        except Exception:
+            if source.failure is not None:
+                raise source.failure from None
+            raise
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, storage: ObjectStorage, log: RunLog) -> None:
     for statement in _statements(storage, log).values():
         try:
             connection.execute(statement)
@@ -110,7 +133,6 @@ def connect_objects(storage: ObjectStorage) -> duckdb.DuckDBPyConnection:
                 f"the tables of {storage.bucket.url} cannot be read: {str(error).splitlines()[0]}. "
                 "`judgebatch verify` lists everything that is damaged."
             ) from error
-    return connection
 
 
 def _text(storage: ObjectStorage, log: RunLog) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from judgebatch.errors import UsageError, WarehouseDamagedError
+from judgebatch.errors import StoreError, UsageError, WarehouseDamagedError
 from judgebatch.objects.bucket import Bucket
 from judgebatch.objects.url import ObjectUrl
 from judgebatch.warehouse.durable import create_once, fsync_folder, writing
@@ -215,15 +215,12 @@ def is_warehouse(place: Place) -> bool:
 
     Raises
     ------
-    UsageError
+    StoreError
         An object store does not say.
     """
     if isinstance(place, Path):
         return Layout(place).identity.is_file()
-    try:
-        return Bucket(place).find(IDENTITY) is not None
-    except OSError as error:
-        raise UsageError(f"{place}/{IDENTITY} cannot be read: {error.strerror}.") from error
+    return Bucket(place).find(IDENTITY) is not None
 
 
 def open_warehouse(place: Place, scratch: Path | None = None) -> Warehouse:
@@ -243,6 +240,8 @@ def open_warehouse(place: Place, scratch: Path | None = None) -> Warehouse:
         The place is not a warehouse, or a newer judgebatch made it.
     WarehouseDamagedError
         ``warehouse.json`` is not readable as such.
+    StoreError
+        The object store cannot be reached, or refuses.
     """
     where = Layout(place.absolute()).identity if isinstance(place, Path) else place / IDENTITY
     try:
@@ -252,6 +251,8 @@ def open_warehouse(place: Place, scratch: Path | None = None) -> Warehouse:
             f"{place} is not a warehouse: it has no {IDENTITY}. Name the right one, or make one "
             "with `judgebatch init`."
         ) from error
+    except StoreError:
+        raise
     except OSError as error:
         raise UsageError(f"{where} cannot be read: {error.strerror}.") from error
     try:

@@ -3,6 +3,8 @@
 import errno
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -146,16 +148,19 @@ def _sql_text(layout: Layout, run: int) -> str:
     return _HEADER.format(run=run, version=__version__) + "\n\n".join(statements) + "\n"
 
 
-def connect(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
-    """Return an in-memory database with all views of the warehouse, wherever it was moved to."""
+@contextmanager
+def connect(warehouse: Warehouse) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield an in-memory database with all views of the warehouse, wherever it was moved to."""
     if isinstance(warehouse.storage, ObjectStorage):
-        return connect_objects(warehouse.storage)
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+        with connect_objects(warehouse.storage) as connection:
+            yield connection
+        return
     tables = FolderTables(warehouse.layout, str(warehouse.path), pinned=True)
-    for statement in view_statements(tables).values():
-        connection.execute(statement)
-    return connection
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for statement in view_statements(tables).values():
+            connection.execute(statement)
+        yield connection
 
 
 def _newest(layout: Layout) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from judgebatch.contracts.table import Table, empty
-from judgebatch.errors import WarehouseConflictError, WarehouseDamagedError
+from judgebatch.errors import StoreError, WarehouseConflictError, WarehouseDamagedError
 from judgebatch.vocabulary import RunKind
 from judgebatch.warehouse.durable import sha256_of, writing
 from judgebatch.warehouse.failpoints import failpoint
@@ -188,6 +188,8 @@ class Warehouse:
         path = self.layout.shown(self.layout.settings / f"{name}.{suffix}")
         try:
             content = self.storage.read(f"{SETTINGS}/{name}.{suffix}")
+        except StoreError:
+            raise
         except OSError as error:
             raise WarehouseDamagedError(
                 f"{path} cannot be read ({error.strerror}): restore it from a backup."

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from judgebatch.errors import StoreError
 from judgebatch.objects.bucket import Stored
 from judgebatch.warehouse.damage import meaning_of
 from judgebatch.warehouse.findings import Finding
@@ -108,6 +109,8 @@ def _object(
         path = Path(folder) / Path(entry.path).name
         try:
             digest = storage.bucket.download(key, path)
+        except StoreError:
+            raise
         except OSError as error:
             yield Finding(key, f"cannot be read: {error.strerror}", meaning)
             return

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judgebatch.contracts.grading import Graded
-from judgebatch.errors import WarehouseConflictError, WarehouseWriteError
+from judgebatch.errors import StoreRefusedError, WarehouseConflictError, WarehouseWriteError
 from judgebatch.objects import bucket as bucket_module
 from judgebatch.objects.bucket import Bucket
 from judgebatch.objects.url import parse_url
@@ -147,7 +147,7 @@ def test_an_unknown_outcome_is_said_and_settled_by_the_next_run(
 
 def test_nothing_is_published_where_the_store_refuses(warehouse: Warehouse, faults: Faults) -> None:
     faults.add("denied", "PUT", MANIFEST, times=1000)
-    with pytest.raises(WarehouseWriteError, match="Nothing was published") as refused:
+    with pytest.raises(StoreRefusedError, match="Nothing was published") as refused:
         small_run(warehouse)
     assert "credentials come from the environment (AWS_…)" in str(refused.value)
     faults.clear()
@@ -161,7 +161,7 @@ def test_a_run_that_may_not_write_ends_before_its_work(
 ) -> None:
     faults.add("denied", "PUT", times=1000)
     with (
-        pytest.raises(WarehouseWriteError, match="the object store refuses it"),
+        pytest.raises(StoreRefusedError, match="refuses it"),
         warehouse.begin(RunKind.GRADING, as_of(1)),
     ):
         pytest.fail("it began")

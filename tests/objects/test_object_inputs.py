@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from judgebatch.errors import InputError
+from judgebatch.errors import InputError, StoreRefusedError
 from judgebatch.inputs import InputKind, InputSpec, discover, inspect_file, read_file, rows_with
 from judgebatch.objects import bucket as bucket_module
 from judgebatch.objects.bucket import Bucket
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_named(buckets: Callable[[], str], faults: Faults
     with pytest.raises(InputError, match=r"s3://.*/other\.parquet should be Parquet and is not"):
         list(read_file(other, spec(url)))
     faults.add("denied", times=100)
-    with pytest.raises(InputError, match=r"night\.parquet cannot be read: .* refuses it"):
+    with pytest.raises(StoreRefusedError, match=r"night\.parquet: .* refuses it"):
         list(read_file(night, spec(url)))
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(StoreRefusedError, match="refuses it"):
         discover(spec(url))

@@ -218,8 +218,11 @@ def test_a_damaged_table_is_named(warehouse: Warehouse) -> None:
     path = warehouse.layout.run(1) / "tables/graded/part-000.parquet"
     path.chmod(0o644)
     path.write_bytes(b"PAR1")
-    with pytest.raises(WarehouseDamagedError, match=r"graded/part-000\.parquet"):
-        connect(warehouse)
+    with (
+        pytest.raises(WarehouseDamagedError, match=r"graded/part-000\.parquet"),
+        connect(warehouse),
+    ):
+        pytest.fail("it is damaged")
 
 
 def counts_frame(run: int, *counts: tuple[str, str, int]) -> pl.DataFrame:
