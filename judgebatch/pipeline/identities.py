@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from judgebatch.contracts.table import Table, conform, empty
+from judgebatch.pipeline.arrow_bytes import same_bytes
 from judgebatch.pipeline.arrow_files import mapped, mapped_reader
 from judgebatch.warehouse.failpoints import failpoint
 
@@ -186,17 +187,12 @@ class Identities:
 def write_identities(path: Path, table: type[Table], sources: Sequence[Source]) -> None:
     """Write one file: equal identities give equal bytes, in whatever order they come."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    schema = empty(table).to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+    schema = same_bytes(empty(table)).schema
     ranges = max(-(-sum(one.rows for one in sources) // RANGE_ROWS), 1)
     edges = [(number << 64) // ranges - (1 << 63) for number in range(ranges + 1)]
     with pa.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_file(sink, schema) as writer:
         for begin, end in pairwise(edges):
             parts = [rows for one in sources for rows in one.between(begin, end - 1)]
             ordered = pl.concat([empty(table), *(conform(rows, table) for rows in parts)]).sort(ID)
-            # The bits after a column of flags are whatever an operation left there, and are
-            # written, too.
-            flags = ordered.select(pl.col(pl.Boolean))
-            ordered = ordered.with_columns(pl.Series(one.name, one.to_numpy()) for one in flags)
-            arrow = ordered.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
-            for batch in arrow.to_batches():
-                writer.write_batch(batch)
+            if ordered.height:
+                writer.write_batch(same_bytes(ordered))

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from judgebatch.contracts.table import Table, conform, empty
+from judgebatch.pipeline.arrow_bytes import same_bytes
 from judgebatch.pipeline.arrow_files import mapped_reader
 from judgebatch.pipeline.identities import TIER_GROWTH
 
@@ -201,7 +202,7 @@ def _write(path: Path, table: type[Table], sources: Sequence[pl.DataFrame]) -> N
         )
         for number, rows in enumerate(sources)
     ).sort(*table.order, nulls_last=False)
-    schema = _arrow(empty(table)).schema
+    schema = same_bytes(empty(table)).schema
     with pa.OSFile(str(path), "wb") as sink, pyarrow.ipc.new_file(sink, schema) as writer:
         for first in range(0, keys.height, BATCH_ROWS):
             chunk = keys.slice(first, BATCH_ROWS).with_columns(
@@ -211,10 +212,4 @@ def _write(path: Path, table: type[Table], sources: Sequence[pl.DataFrame]) -> N
             for (number,), part in chunk.partition_by("source", as_dict=True).items():
                 rows = conform(sources[number], table).select(pl.all().gather(part["place"]))
                 gathered.append(rows.with_columns(part["position"]))
-            batch = pl.concat(gathered).sort("position").drop("position").rechunk()
-            writer.write_batch(_arrow(batch).combine_chunks().to_batches()[0])
-
-
-def _arrow(rows: pl.DataFrame) -> pa.Table:
-    # Texts one after the other, so that a batch holds no more than its own.
-    return rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+            writer.write_batch(same_bytes(pl.concat(gathered).sort("position").drop("position")))
