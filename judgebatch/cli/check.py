@@ -9,14 +9,22 @@ import typer
 
 from judgebatch.cli import console
 from judgebatch.cli.options import SETTINGS_FILE, JsonOption, SettingsOption
-from judgebatch.inputs import InputFile, InputKind, InputSpec, discover, inspect_file, read_file
+from judgebatch.inputs import (
+    InputFile,
+    InputKind,
+    InputSpec,
+    discover,
+    inspect_file,
+    read_file,
+    said_of_nothing,
+)
 from judgebatch.inputs.reading import IDS
 from judgebatch.pipeline.judge import attached_judge
 from judgebatch.pipeline.policy_plan import read_plan
 from judgebatch.settings import Settings, load_settings
 from judgebatch.verdicts import unreadable_texts
 from judgebatch.vocabulary import QuarantineReason, UnknownTenants
-from judgebatch.warehouse import is_warehouse, open_warehouse
+from judgebatch.warehouse import check_can_be_made, is_warehouse, open_warehouse
 
 _SHOWN = 10
 _PLACE = ("source_file", "source_row", "id", "reason", "message")
@@ -46,9 +54,11 @@ def check(
     policies = read_plan(found).policies
     attached = attached_judge(found)
     ready = is_warehouse(found.warehouse)
+    if not ready:
+        check_can_be_made(found.warehouse)
     log = open_warehouse(found.warehouse, found.scratch).runs() if ready else None
     consumed = {name: one.digest for name, one in log.consumed().items()} if log else {}
-    document = {
+    document: dict[str, Any] = {
         "settings": str(found.source),
         "warehouse": str(found.warehouse),
         "warehouse_ready": ready,
@@ -62,6 +72,13 @@ def check(
             for kind, spec in found.inputs.items()
         },
     }
+    document["warnings"] = [
+        said_of_nothing(spec)
+        for kind, spec in found.inputs.items()
+        if not document["inputs"][str(kind)]["files"]
+    ]
+    for warning in document["warnings"]:
+        console.warn(warning)
     if as_json:
         console.say_json(document)
         return
@@ -82,24 +99,10 @@ def _input(
         "bytes": sum(file.size for file in new),
         "rows": rows,
         "carried_as_extra": sorted({name for shape in shapes for name in shape.extras}),
-        "not_parquet": None if files else _other_file(spec),
     }
     if not quick:
         result |= _rows(new, spec, rows, settings)
     return result
-
-
-def _other_file(spec: InputSpec) -> str | None:
-    """Return the first file of an input's folder, where none of its files is called .parquet."""
-    if spec.is_remote:
-        return None
-    folder = spec.root / spec.path
-    names = folder.rglob("*") if folder.is_dir() else iter(())
-    others = (one.relative_to(folder) for one in names if one.is_file())
-    return min(
-        (one.as_posix() for one in others if not any(p.startswith((".", "_")) for p in one.parts)),
-        default=None,
-    )
 
 
 def _rows(files: list[InputFile], spec: InputSpec, rows: int, settings: Settings) -> dict[str, Any]:
@@ -196,11 +199,6 @@ def _print_input(kind: str, one: dict[str, Any]) -> None:
         console.say(f"{kind}: and {console.counted(more, 'more row')} to quarantine")
     for reason, count in one.get("quarantine_reasons", {}).items():
         console.say(f"{kind}: {console.counted(count, 'row')} to quarantine as {reason}")
-    if one["not_parquet"] is not None:
-        console.warn(
-            f"{kind}: {one['path']} has files, such as {one['not_parquet']}, and none is called "
-            ".parquet, so that none is read. Inputs are Parquet files with that ending."
-        )
     if kind == "episodes" and one["carried_as_extra"]:
         names = ", ".join(one["carried_as_extra"])
         console.say(f"{kind}: columns carried as extra: {names}")

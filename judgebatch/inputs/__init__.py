@@ -1,5 +1,6 @@
 """The users' files: finding them, mapping and casting their columns, checking their rows."""
 
+from judgebatch.inputs.emptiness import said_of_nothing
 from judgebatch.inputs.files import InputFile, discover
 from judgebatch.inputs.lookup import rows_with
 from judgebatch.inputs.parquet import Span
@@ -24,5 +25,6 @@ __all__ = [
     "inspect_file",
     "read_file",
     "rows_with",
+    "said_of_nothing",
     "split_file",
 ]

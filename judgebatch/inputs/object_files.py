@@ -21,10 +21,13 @@ def listed(spec: InputSpec) -> list[tuple[str, ObjectUrl, Stored]]:
     """Return an input's objects: the name in the input, where it is, and what is listed of it.
 
     A prefix stands for every ``*.parquet`` below it, a pattern for what it matches, the name of an
-    object for that one. An object store knows no folders: a prefix with nothing below it is empty.
+    object for that one. What has wildcards in its own name is taken by that name where it is
+    there. An object store knows no folders: a prefix with nothing below it is empty.
 
     Raises
     ------
+    InputError
+        The URL names one Parquet file, which is not there.
     StoreError
         The store cannot be listed.
     """
@@ -34,13 +37,22 @@ def listed(spec: InputSpec) -> list[tuple[str, ObjectUrl, Stored]]:
     folder = ObjectUrl(whole.scheme, whole.bucket, "/".join(parts[:fixed]))
     pattern = "/".join(parts[fixed:])
     try:
-        if not pattern and whole.name.endswith(SUFFIX):
+        if whole.name.endswith(SUFFIX):
             single = Bucket(whole.parent).find(whole.name)
             if single is not None:
                 return [(whole.name, whole.parent, single)]
-        found = Bucket(folder).below()
+        found = Bucket(whole).below()
+        if pattern and found:
+            folder, pattern = whole, ""
+        elif pattern:
+            found = Bucket(folder).below()
     except OSError as error:
         raise unreadable(whole, error) from None
+    if not pattern and not found and whole.name.endswith(SUFFIX):
+        raise InputError(
+            f"The {spec.kind} input is not there: {whole} does not exist. Correct [{spec.table}] "
+            "path in the settings."
+        )
     wanted = (
         re.compile(_expression(pattern)) if pattern else re.compile(rf".*{SUFFIX}\Z", re.DOTALL)
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from judgebatch.inputs import InputFile, InputKind, InputSpec, discover
+from judgebatch.inputs import InputFile, InputKind, InputSpec, discover, said_of_nothing
 from judgebatch.pipeline.judge import Attached, attached_judge
 from judgebatch.pipeline.policy_plan import PolicyPlan, read_plan
 from judgebatch.settings import Settings
@@ -90,6 +90,12 @@ def find_files(settings: Settings) -> list[Found]:
         if kind in settings.inputs
         for file in discover(settings.inputs[kind])
     ]
+
+
+def empty_inputs(settings: Settings, files: Iterable[Found]) -> list[str]:
+    """Return a warning for each input that has no files at all."""
+    there = {one.kind for one in files}
+    return [said_of_nothing(spec) for kind, spec in settings.inputs.items() if kind not in there]
 
 
 def new_files(files: list[Found], log: RunLog, hints: Hints) -> NewFiles:

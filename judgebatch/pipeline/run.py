@@ -29,7 +29,7 @@ from judgebatch.pipeline.html_report import stage_report
 from judgebatch.pipeline.ingest import Ingested, IngestTask, ingest, whole_file
 from judgebatch.pipeline.judge import JudgeAtWork
 from judgebatch.pipeline.mapping import Mapper, in_process
-from judgebatch.pipeline.opening import Opened, as_consumed, open_run
+from judgebatch.pipeline.opening import Opened, as_consumed, empty_inputs, open_run
 from judgebatch.pipeline.published import RUN_TABLES
 from judgebatch.pipeline.releasing import stage_released
 from judgebatch.pipeline.report import RunReport, conservation, summary
@@ -184,7 +184,14 @@ def commit_night(
     say("grade", f"{len(shards)} of {len(tasks)} done")
     if strict:
         _refuse_quarantined(shards, ingested)
-    warnings = run_warnings(opened.settings, opened.inputs.changed, shards, asked, clock)
+    warnings = run_warnings(
+        opened.settings,
+        empty_inputs(opened.settings, opened.files),
+        opened.inputs.changed,
+        shards,
+        asked,
+        clock,
+    )
     counts = {**summary(shards, ingested, asked, warnings), "released": released}
     kept = conservation(shards, ingested, taken_once)
     manifest = _commit(opened, staging, shards, ingested, kept, counts, progress)

@@ -14,6 +14,7 @@ _NAMED = 3
 
 def run_warnings(
     settings: Settings,
+    empty: Iterable[str],
     changed: Iterable[str],
     shards: Sequence[ShardGraded],
     asked: Counts | None,
@@ -25,6 +26,8 @@ def run_warnings(
     ----------
     settings
         The run's settings.
+    empty
+        What to say of inputs without any files.
     changed
         Input files that an earlier run read with other content.
     shards
@@ -34,7 +37,8 @@ def run_warnings(
     clock
         The run's logical time, and that of the run before.
     """
-    warnings = [
+    warnings = [*empty]
+    warnings += [
         f"{name} changed since an earlier run read it and was read again; rows that run knew "
         "count as already known."
         for name in changed

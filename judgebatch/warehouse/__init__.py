@@ -11,6 +11,7 @@ from judgebatch.warehouse.manifest import (
     RunFacts,
 )
 from judgebatch.warehouse.opening import (
+    check_can_be_made,
     init,
     is_warehouse,
     open_or_init,
@@ -39,6 +40,7 @@ __all__ = [
     "RunLog",
     "Staging",
     "Warehouse",
+    "check_can_be_made",
     "connect",
     "decide_as_of",
     "doctor",

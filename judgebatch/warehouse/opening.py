@@ -83,19 +83,42 @@ def init(place: Place, n_shards: int = 8, scratch: Path | None = None) -> Wareho
     """
     if not 1 <= n_shards <= MAX_SHARDS:
         raise UsageError(f"n_shards is {n_shards}; it must be between 1 and {MAX_SHARDS}.")
+    check_can_be_made(place)
     with writing("the warehouse", place):
         identity = _Identity.new(n_shards)
         try:
             if isinstance(place, Path):
                 _init_folder(place, identity)
             else:
-                _init_objects(place, identity)
+                Bucket(place).create(IDENTITY, identity)
         except FileExistsError:
             raise UsageError(f"{place} became a warehouse meanwhile: nothing was done.") from None
     return open_warehouse(place, scratch)
 
 
-def _init_folder(path: Path, identity: bytes) -> None:
+def check_can_be_made(place: Place) -> None:
+    """Refuse a place that no warehouse can be made of; writes nothing.
+
+    Raises
+    ------
+    UsageError
+        It is a warehouse already, lies in one, or holds something else.
+    WarehouseDamagedError
+        It has committed runs, but lost its identity.
+    WarehouseWriteError
+        It may not be read.
+    StoreError
+        The object store cannot be reached, or refuses: there is no such bucket.
+    """
+    with writing("the warehouse", place):
+        if isinstance(place, Path):
+            _check_folder(place)
+        else:
+            _check_objects(place)
+        refuse_inside_another(place)
+
+
+def _check_folder(path: Path) -> None:
     layout = Layout(path.absolute())
     if layout.root.exists() and not layout.root.is_dir():
         raise UsageError(f"{path} is a file: a warehouse is a folder. Name another one.")
@@ -108,7 +131,10 @@ def _init_folder(path: Path, identity: bytes) -> None:
     in_the_making = {path for path in there if path.name.startswith(f".{layout.identity.name}.")}
     if there - own - in_the_making - {layout.identity}:
         raise _holds_other(path, "folder")
-    refuse_inside_another(path)
+
+
+def _init_folder(path: Path, identity: bytes) -> None:
+    layout = Layout(path.absolute())
     make_folders(layout)
     create_once(layout.identity, identity)
     fsync_folder(layout.root)
@@ -120,17 +146,14 @@ def make_folders(layout: Layout) -> None:
         folder.mkdir(parents=True, exist_ok=True)
 
 
-def _init_objects(url: ObjectUrl, identity: bytes) -> None:
-    bucket = Bucket(url)
-    there = [one.key for one in bucket.below()]
+def _check_objects(url: ObjectUrl) -> None:
+    there = [one.key for one in Bucket(url).below()]
     if IDENTITY in there:
         raise _is_one_already(url)
     if any(key.startswith(f"{RUNS}/") for key in there):
         raise _lost_identity(url)
     if there:
         raise _holds_other(url, "prefix")
-    refuse_inside_another(url)
-    bucket.create(IDENTITY, identity)
 
 
 def refuse_inside_another(place: Place) -> None:

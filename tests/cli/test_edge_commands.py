@@ -149,7 +149,9 @@ def test_check_hints_at_files_that_are_not_read(capsys, project):
     ran = checked(capsys, project)
     assert (ran.code, "such as night.csv" in ran.err) == (0, True)
     (project / "episodes/night.csv").unlink()
-    assert checked(capsys, project).err == ""
+    told = checked(capsys, project).err
+    assert "nothing matches episodes" in told
+    assert "such as" not in told
 
 
 def test_check_reads_only_what_no_run_has_read(capsys, tmp_path):
