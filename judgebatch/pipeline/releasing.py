@@ -227,9 +227,11 @@ def marked_as_released(quarantined: pl.DataFrame, released: pl.DataFrame) -> pl.
     if released.is_empty():
         return quarantined
     key = ["input", "source_file", "source_row", "tenant_id", "id"]
+    # Two rows of one place may have been released together.
+    named = released.unique(key)
     return conform(
         quarantined.drop("released_in").join(
-            released, on=key, how="left", nulls_equal=True, maintain_order="left"
+            named, on=key, how="left", nulls_equal=True, maintain_order="left"
         ),
         Quarantine,
     )
