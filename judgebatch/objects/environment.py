@@ -43,11 +43,20 @@ def check_environment(scheme: str) -> None:
     Raises
     ------
     UsageError
-        An address is not an ``http://`` or ``https://`` one, or a key has blanks or line breaks.
+        An address is not an ``http://`` or ``https://`` one, or has a user in it; or a key has
+        blanks or line breaks.
     """
     for name in ENDPOINTS:
         value = os.environ.get(name)
-        if value and name.startswith(_PREFIXES[scheme]) and not _is_address(value):
+        if not value or not name.startswith(_PREFIXES[scheme]):
+            continue
+        if _is_address(value) and "@" in urlsplit(value).netloc:
+            raise UsageError(
+                f"The environment variable {name} has a user or a password in it. Take them out, "
+                f"and treat them as disclosed: credentials have variables of their own "
+                f"({SCHEMES[scheme]}\u2026)."
+            )
+        if not _is_address(value):
             raise UsageError(
                 f"The environment variable {name} is no address of a server: expected "
                 "http://host:port or https://host:port."

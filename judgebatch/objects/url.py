@@ -13,7 +13,10 @@ SCHEMES = {"s3": "AWS_", "gs": "GOOGLE_", "az": "AZURE_STORAGE_"}
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "azure": "az", "abfs": "az", "abfss": "az"}
-_USER = re.compile(r"(?<=://)[^/@]*@")
+_ONE_SLASH = re.compile(rf"({'|'.join([*SCHEMES, *_ALIASES])}):/", re.IGNORECASE)
+_USER = re.compile(r"(?<=:/)(/?)[^/@]*@")
+_WILDCARD = re.compile(r"\?[^=&@#]*/[^=&@#]*\Z|\?[^=&@#/]*\.parquet\Z|\?\Z")
+"""A question mark with nothing like a query behind it."""
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
 
 
@@ -46,7 +49,7 @@ class ObjectUrl:
 
 def is_url(text: str) -> bool:
     """Return whether a text is meant as a URL and not as a path."""
-    return _SCHEME.match(text) is not None
+    return _SCHEME.match(text) is not None or _ONE_SLASH.match(text) is not None
 
 
 def parse_url(text: str) -> ObjectUrl:
@@ -60,7 +63,12 @@ def parse_url(text: str) -> ObjectUrl:
     """
     match = _SCHEME.match(text)
     if match is None:
-        raise UsageError(f"{without_credentials(text)} is no URL of an object store.")
+        shown = without_credentials(text)
+        meant = shown.replace(":/", "://", 1)
+        raise UsageError(
+            f"{shown} is no URL of an object store: two slashes follow its scheme (did you mean "
+            f"{meant}?). A folder of that name is ./{shown}."
+        )
     scheme, rest = match[1].lower(), text[match.end() :]
     if scheme not in SCHEMES:
         meant = f" (did you mean {_ALIASES[scheme]}://?)" if scheme in _ALIASES else ""
@@ -69,6 +77,11 @@ def parse_url(text: str) -> ObjectUrl:
             f"{scheme}:// is no object store that is known here{meant}; allowed: "
             f"{', '.join(f'{name}://' for name in SCHEMES)}, or a path."
         )
+    if _WILDCARD.search(rest):
+        raise UsageError(
+            f"{without_credentials(text)} has a ?, which begins a query in a URL and is no "
+            "wildcard there: the wildcards are * (inside a name), ** (over several) and [...]."
+        )
     if _USER.search(text) or _QUERY.search(text):
         raise UsageError(
             f"{without_credentials(text)} carries a user, a query or a fragment. A URL is "
@@ -76,7 +89,7 @@ def parse_url(text: str) -> ObjectUrl:
             f"({SCHEMES[scheme]}…): take them out of the URL, and treat them as disclosed."
         )
     bucket, _, prefix = rest.partition("/")
-    parts = prefix.strip("/").split("/") if prefix.strip("/") else []
+    parts = prefix.removesuffix("/").split("/") if prefix else []
     if not bucket or any(part in {"", ".", ".."} for part in parts):
         raise UsageError(
             f"{text} names no place in an object store: expected {scheme}://bucket/prefix, without "
@@ -87,4 +100,4 @@ def parse_url(text: str) -> ObjectUrl:
 
 def without_credentials(text: str) -> str:
     """Return a text as it may be shown: what could be a secret in a URL is left out."""
-    return _QUERY.sub("?…", _USER.sub("…@", text)) if is_url(text) else text
+    return _QUERY.sub("?…", _USER.sub(r"\1…@", text)) if is_url(text) else text

@@ -37,8 +37,7 @@ def run_warnings(
     clock
         The run's logical time, and that of the run before.
     """
-    warnings = [*empty]
-    warnings += [
+    warnings = [
         f"{name} changed since an earlier run read it and was read again; rows that run knew "
         "count as already known."
         for name in changed
@@ -53,7 +52,7 @@ def run_warnings(
         warnings += _short_windows(settings, clock)
     else:
         warnings += _judge_warnings(asked)
-    return tuple(warnings)
+    return (*warnings, *empty)
 
 
 def _short_windows(settings: Settings, clock: Clock) -> list[str]:

@@ -30,6 +30,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("AWS_ENDPOINT_URL", "127.0.0.1:9000"),
         ("AWS_ENDPOINT_URL", "ht tp://x"),
+        ("AWS_ENDPOINT_URL", f"http://me:{SECRET.replace('/', '')}@127.0.0.1:1"),
         ("AWS_ENDPOINT_URL", "http://"),
         ("AWS_ENDPOINT_URL", "http://host:port"),
         ("AWS_ENDPOINT_URL", f"http://host\n{SECRET}"),
@@ -46,6 +47,7 @@ def test_a_variable_that_the_client_cannot_use_is_named_without_its_value(
     said = capfd.readouterr().err
     assert name in said
     assert SECRET not in said
+    assert SECRET.replace("/", "") not in said
     assert "panicked" not in said
 
 

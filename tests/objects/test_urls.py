@@ -38,6 +38,12 @@ def test_a_url_names_a_bucket_and_a_prefix(
         ("s3://", "names no place"),
         ("s3:///x", "names no place"),
         ("s3://b/x//y", "without empty parts"),
+        ("s3://b//x", "without empty parts"),
+        ("s3://b/x//", "without empty parts"),
+        ("s3:/b/x", r"did you mean s3://b/x\?"),
+        ("GS:/b/x", r"did you mean GS://b/x\?"),
+        ("s3://b/episode?/x.parquet", "no wildcard there: the wildcards are"),
+        ("s3://b/night?.parquet", "no wildcard there"),
         ("s3://b/../x", "without empty parts"),
     ],
 )
@@ -51,6 +57,7 @@ WITH_SECRET = [
     f"s3://AKIAIOSFODNN7EXAMPLE:{SECRET}@b/x",
     f"s3://b/x?secret_access_key={SECRET}",
     f"az://c/x?sig={SECRET}",
+    f"s3://b/x?{SECRET}",
     f"gs://b/x#{SECRET}",
 ]
 
