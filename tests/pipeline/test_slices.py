@@ -107,8 +107,8 @@ def test_several_processes_share_one_tenant(tmp_path: Path) -> None:
     whole.run(at(9))
     with in_processes(2) as mapper:
         shared.run(at(9), slice_rows=4, mapper=mapper)
-    command = ["run", "--settings", str(told.settings), "--as-of", at(9), "--slice-rows", "4"]
-    assert run_command([*command, "--processes", "2"]) == 0
+    command = ["run", "--settings", str(told.settings), "--as-of", at(9).isoformat()]
+    assert run_command([*command, "--slice-rows", "4", "--processes", "2"]) == 0
     assert bytes_of_runs(shared) == bytes_of_runs(told) == bytes_of_runs(whole)
 
 
