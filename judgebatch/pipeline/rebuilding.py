@@ -155,11 +155,13 @@ class _Rebuilding:
 
     def _look(self) -> None:
         """Hash every file of every checkpoint."""
+        left_out: dict[tuple[int, str], str] = {}
         for run in self._log:
-            self._warehouse.storage.bring(run, list(_checkpoint_of(run)))
+            wrong = self._warehouse.storage.bring(run, list(_checkpoint_of(run)))
+            left_out |= {(run.number, inside): what for inside, what in wrong.items()}
         for run, entry, path in self._entries():
             self._checked += 1
-            what = damage_of(path, entry)
+            what = left_out.get((run.number, entry.path)) or damage_of(path, entry)
             if what is None:
                 self._sound.setdefault(entry.sha256, path)
             else:

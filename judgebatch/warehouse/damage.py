@@ -28,6 +28,9 @@ class Hashes:
         return self._linked[one]
 
 
+OTHER_BYTES = "has other bytes than were written"
+
+
 def damage_of(
     path: Path, entry: FileEntry, sha256: Callable[[Path], str] = sha256_of
 ) -> str | None:
@@ -39,7 +42,7 @@ def damage_of(
         if size != entry.size:
             return f"has {size} {'byte' if size == 1 else 'bytes'} instead of {entry.size}"
         if sha256(path) != entry.sha256:
-            return "has other bytes than were written"
+            return OTHER_BYTES
     except FileNotFoundError:
         return "is missing"
     except OSError as error:

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +47,9 @@ class FolderStorage:
         folder = self.layout.run(manifest.number)
         return [folder / entry.path for entry in entries]
 
-    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> None:
-        """Do nothing: what there is is here."""
+    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> Mapping[str, str]:  # noqa: ARG002
+        """Leave nothing out: what there is is here."""
+        return {}
 
     def put_back(self, manifest: Manifest, entry: FileEntry, path: Path) -> None:  # noqa: ARG002
         """Force the file's new place to the disk."""

@@ -8,7 +8,7 @@ warehouse.
 
 import errno
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from judgebatch.contracts.table import Table
 from judgebatch.errors import StoreRefusedError, WarehouseDamagedError, WarehouseWriteError
 from judgebatch.objects.bucket import Bucket
+from judgebatch.warehouse.damage import OTHER_BYTES
 from judgebatch.warehouse.durable import link_or_copy, replace, temporary_beside, writing
 from judgebatch.warehouse.failpoints import failpoint
 from judgebatch.warehouse.layout import (
@@ -125,9 +126,7 @@ class ObjectStorage:
         try:
             digest = self.bucket.download(name, temporary)
             if digest != entry.sha256:
-                raise _damaged(
-                    f"{self.bucket.url}/{name} has other bytes than were written", number
-                )
+                raise _damaged(f"{self.bucket.url}/{name} {OTHER_BYTES}", number)
             temporary.chmod(0o444)
             temporary.replace(path)
         except FileNotFoundError as error:
@@ -136,14 +135,19 @@ class ObjectStorage:
             temporary.unlink(missing_ok=True)
         return path
 
-    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> None:
+    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> Mapping[str, str]:
         """Fetch what is sound."""
 
-        def one(entry: FileEntry) -> None:
-            with suppress(WarehouseDamagedError):
+        def one(entry: FileEntry) -> str | None:
+            try:
                 self._fetch(manifest.number, entry)
+            except WarehouseDamagedError:
+                there = self.bucket.find(object_key(manifest.number, entry))
+                return "is missing" if there is None else OTHER_BYTES
+            return None
 
-        _side_by_side(one, entries)
+        found = zip(entries, _side_by_side(one, entries), strict=True)
+        return {entry.path: wrong for entry, wrong in found if wrong is not None}
 
     def put_back(self, manifest: Manifest, entry: FileEntry, path: Path) -> None:
         """Put the object over what is in its place."""
@@ -268,7 +272,7 @@ class ObjectStorage:
         """Learn of the run that won, drop what only the loser put, and return who the winner is."""
         self._keep(number, content)
         with suppress(OSError, WarehouseDamagedError):
-            self.remove(self._unnamed(number, self._below(number)))
+            self.remove([*self._unnamed(number, self._below(number)), *self._old_notes(number)])
         try:
             token = Manifest.model_validate_json(content).token
             return self.bucket.read(_note(number, token)).decode().strip()
@@ -286,8 +290,7 @@ class ObjectStorage:
         if not number:
             return
         with suppress(OSError, WarehouseDamagedError):
-            self.remove(self._unnamed(number, self._below(number)))
-            self.remove(name for name, of in self._notes() if of < number)
+            self.remove([*self._unnamed(number, self._below(number)), *self._old_notes(number)])
         for older in committed_numbers(self.layout):
             if older < number:
                 shutil.rmtree(self.layout.run(older) / STATE, ignore_errors=True)
@@ -333,7 +336,6 @@ class ObjectStorage:
             number = run_number(one.key.split("/")[1])
             if number is not None:
                 by_run.setdefault(number, []).append(one.key)
-        notes = self._notes()
         self.refresh()
         committed = committed_numbers(self.layout)
         newest = max(committed, default=0)
@@ -342,7 +344,9 @@ class ObjectStorage:
             for number in committed
             for name in self._unnamed(number, by_run.get(number, []))
         ]
-        found += [(name, "a note of a run that has ended") for name, of in notes if of < newest]
+        found += [
+            (name, "a note of a run that can commit no more") for name in self._old_notes(newest)
+        ]
         return found
 
     def remove(self, names: Iterable[str]) -> None:
@@ -361,13 +365,16 @@ class ObjectStorage:
         named = {object_key(number, entry) for entry in manifest.files}
         return [name for name in names if name not in named | {prefix + MANIFEST}]
 
-    def _notes(self) -> list[tuple[str, int]]:
-        found = []
-        for one in self.bucket.below(f"{STAGING}/"):
-            staged = staged_number(one.key.rpartition("/")[2])
-            if staged is not None:
-                found.append((one.key, staged[0]))
-        return found
+    def _old_notes(self, newest: int) -> list[str]:
+        """Return the notes up to the newest run's number, but for that of the run itself."""
+        if not newest:
+            return []
+        winner = newest, read_manifest(self.layout, newest).token
+        noted = {
+            one.key: staged_number(one.key.rpartition("/")[2])
+            for one in self.bucket.below(f"{STAGING}/")
+        }
+        return [name for name, of in noted.items() if of and of[0] <= newest and of != winner]
 
 
 def _note(number: int, token: str) -> str:

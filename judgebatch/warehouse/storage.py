@@ -4,7 +4,7 @@ Runs are always written into a folder. What differs is how one becomes visible, 
 files of committed runs are here already.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -42,8 +42,11 @@ class Storage(Protocol):
             One that had to be brought is missing, or not what the manifest says.
         """
 
-    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> None:
-        """Bring files of a committed run as far as they are sound; leave out those that are not."""
+    def bring(self, manifest: Manifest, entries: Sequence[FileEntry]) -> Mapping[str, str]:
+        """Bring files of a committed run as far as they are sound.
+
+        Returns what is wrong with those that were left out, by path.
+        """
 
     def put_back(self, manifest: Manifest, entry: FileEntry, path: Path) -> None:
         """Make a file of a committed run safe that is on this machine as it should be again."""

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from judgebatch.errors import StoreError
 from judgebatch.objects.bucket import Stored
-from judgebatch.warehouse.damage import meaning_of
+from judgebatch.warehouse.damage import OTHER_BYTES, meaning_of
 from judgebatch.warehouse.findings import Finding
 from judgebatch.warehouse.known_inputs import KNOWN_INPUTS
 from judgebatch.warehouse.layout import (
@@ -115,7 +115,7 @@ def _object(
             yield Finding(key, f"cannot be read: {error.strerror}", meaning)
             return
         if digest != entry.sha256:
-            yield Finding(key, "has other bytes than were written", meaning)
+            yield Finding(key, OTHER_BYTES, meaning)
             return
         for what, means in table_findings(path, entry, manifest):
             yield Finding(key, what, means)

@@ -30,6 +30,7 @@ from judgebatch.warehouse import (
 )
 from judgebatch.warehouse.layout import object_name
 from judgebatch.warehouse.locks import FileLock
+from judgebatch.warehouse.manifest import new_token
 from judgebatch.warehouse.sweeping import rubbish, sweep
 from tests.cli.running import run as command
 from tests.objects.corpora import (
@@ -224,13 +225,22 @@ def test_objects_that_nobody_committed_are_found_and_removed(warehouse: Warehous
     bucket = bucket_of(warehouse)
     bucket.create("runs/000001/tables/graded/part-000.dead.parquet", b"x")
     bucket.create("runs/000002/tables/graded/part-000.alive.parquet", b"x")
+    (winner,) = (one.key for one in bucket.below(".staging/"))
+    other = new_token()
+    bucket.create(f".staging/000001-{other}", b"who lost")
+    bucket.create(f".staging/000002-{other}", b"who may live")
     assert [(where.rpartition("/")[2], why) for where, why in rubbish(warehouse)] == [
-        ("part-000.dead.parquet", "an object of a run that did not commit")
+        ("part-000.dead.parquet", "an object of a run that did not commit"),
+        (f"000001-{other}", "a note of a run that can commit no more"),
     ]
     sweep(warehouse)
     assert rubbish(warehouse) == []
     assert bucket.find("runs/000001/tables/graded/part-000.dead.parquet") is None
     assert bucket.find("runs/000002/tables/graded/part-000.alive.parquet") is not None
+    assert [one.key for one in bucket.below(".staging/")] == [
+        winner,
+        f".staging/000002-{other}",
+    ]
     assert verify(warehouse) == []
     small_run(warehouse, 2)
     assert bucket.find("runs/000002/tables/graded/part-000.alive.parquet") is None, "swept by it"
@@ -375,6 +385,10 @@ def test_views_name_the_committed_objects(warehouse: Warehouse) -> None:
     assert all(f"{bucket.url}/{key}" in text for key in named)
 
 
+def without_hash(key: str) -> str:
+    return re.sub(r"\.[0-9a-f]{64}\.", ".", key)
+
+
 def test_a_damaged_checkpoint_is_made_again_in_its_place(
     corpus: Path, buckets: Callable[[], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -399,6 +413,8 @@ def test_a_damaged_checkpoint_is_made_again_in_its_place(
     assert "rebuild-state" in refused.err
     told = command(capsys, "rebuild-state", "--settings", settings)
     assert told.code == 0, told
+    assert f"{without_hash(table)}: has other bytes than were written" in told.out
+    assert f"{without_hash(identities)}: is missing" in told.out
     # Their bytes are compared by verify; a tag may tell one writing from another of the same bytes.
     assert {one.key: one.size for one in bucket.below("runs/")} == before
     assert verify(open_warehouse(place)) == []
