@@ -20,6 +20,7 @@ from judgebatch.grading.clock import Clock
 from judgebatch.grading.consideration import Lookup
 from judgebatch.grading.identity import with_fingerprints
 from judgebatch.grading.night import Flow
+from judgebatch.pipeline.arrow_bytes import write_same_bytes
 from judgebatch.pipeline.pending import Pending
 from judgebatch.pipeline.policy_plan import PolicyPlan
 from judgebatch.policies.admission import as_held
@@ -66,7 +67,7 @@ def write_policy_state(state: PolicyState, pending: Pending, folder: Path, run: 
     for name, table in STATE.items():
         frame: pl.DataFrame = getattr(state, name)
         if not frame.is_empty():
-            conform(frame, table).write_ipc(folder / f"{table.name}.arrow", compression="zstd")
+            write_same_bytes(folder / f"{table.name}.arrow", conform(frame, table))
     return carried
 
 

@@ -6,10 +6,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pyarrow.ipc
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgebatch.pipeline.arrow_bytes import same_bytes
+from judgebatch.pipeline.arrow_bytes import same_bytes, write_same_bytes
 
 SCHEMA = {
     "text": pl.String,
@@ -19,8 +20,12 @@ SCHEMA = {
     "moment": pl.Datetime("us", "UTC"),
     "day": pl.Date,
     "sure": pl.Boolean,
+    "shares": pl.List(pl.Struct({"of": pl.String, "share": pl.Float64})),
 }
 START = datetime(2026, 3, 1, tzinfo=UTC)
+SHARE = st.fixed_dictionaries(
+    {"of": st.none() | st.text(max_size=3), "share": st.none() | st.floats(0, 1)}
+)
 ROWS = st.lists(
     st.tuples(
         st.none() | st.text(),
@@ -30,6 +35,7 @@ ROWS = st.lists(
         st.none() | st.integers(0, 10**6).map(lambda one: START + timedelta(microseconds=one)),
         st.none() | st.integers(0, 999).map(lambda one: (START + timedelta(days=one)).date()),
         st.booleans(),
+        st.none() | st.lists(st.none() | SHARE, max_size=3),
     ),
     max_size=40,
 )
@@ -50,7 +56,10 @@ def written(rows: pl.DataFrame) -> bytes:
 
 @given(ROWS, ROWS, st.data())
 def test_bytes_follow_from_the_values_alone(
-    rows: list[Any], others: list[Any], data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[Any],
+    others: list[Any],
+    data: st.DataObject,
 ) -> None:
     plain = frame(rows)
     at = data.draw(st.integers(0, len(rows)))
@@ -65,7 +74,7 @@ def test_bytes_follow_from_the_values_alone(
         among.slice(len(others), len(rows)),
         marked.filter(mine).drop("row"),
         among.select(pl.all().gather(range(len(others), len(others) + len(rows)))),
-        plain.reverse().reverse(),
+        plain.sample(fraction=0).vstack(plain).rechunk(),
         # A value is left under each null.
         plain.with_columns(
             pl.when(pl.col(name).is_null()).then(None).otherwise(pl.col(name)).alias(name)
@@ -74,3 +83,9 @@ def test_bytes_follow_from_the_values_alone(
     ):
         assert made.equals(plain)
         assert written(made) == wanted
+    path = tmp_path_factory.mktemp("files") / "rows.arrow"
+    write_same_bytes(path, cut)
+    once = path.read_bytes()
+    write_same_bytes(path, plain)
+    assert path.read_bytes() == once
+    assert pl.read_ipc(path).equals(plain)

@@ -1,5 +1,7 @@
 """Equal rows give equal bytes, however many threads of DuckDB read them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -72,12 +74,13 @@ def test_every_view_is_the_same_to_the_byte_with_any_threads(
     exports = []
     for number, settings in enumerate(_SETTINGS):
 
+        @contextmanager
         def with_threads(
             warehouse: Warehouse, settings: dict[str, int] = settings
-        ) -> duckdb.DuckDBPyConnection:
-            connection = connect(warehouse)
-            connection.execute(f"SET threads = {settings['threads']}")
-            return connection
+        ) -> Iterator[duckdb.DuckDBPyConnection]:
+            with connect(warehouse) as connection:
+                connection.execute(f"SET threads = {settings['threads']}")
+                yield connection
 
         monkeypatch.setattr(exporting, "connect", with_threads)
         export_latest(filled, tmp_path / str(number), _nothing)
