@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
+from judgebatch.pipeline.arrow_files import one_array
 from judgebatch.warehouse.content import text_offsets
 
 
 def same_bytes(rows: pl.DataFrame) -> pa.RecordBatch:
     """Return rows as one batch whose buffers follow from their values alone."""
-    arrow = rows.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).combine_chunks()
-    columns = [_canonical(_joined(arrow.column(name))) for name in arrow.column_names]
+    arrow = rows.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
+    columns = [_canonical(one_array(arrow, name)) for name in arrow.column_names]
     return pa.RecordBatch.from_arrays(columns, schema=arrow.schema)
 
 
@@ -33,11 +34,6 @@ def write_same_bytes(path: Path, rows: pl.DataFrame) -> None:
         pyarrow.ipc.new_file(sink, batch.schema, options=options) as writer,
     ):
         writer.write_batch(batch)
-
-
-def _joined(column: "pa.ChunkedArray[Any]") -> "pa.Array[Any]":
-    none: pa.Array[Any] = pa.nulls(0, column.type)
-    return pa.concat_arrays([none, *column.chunks])
 
 
 def _canonical(array: "pa.Array[Any]") -> "pa.Array[Any]":

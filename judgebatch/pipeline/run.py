@@ -174,10 +174,11 @@ def commit_night(
     clock = Clock(staging.number, as_of, opened.log.last_as_of)
     ingested = _ingest(opened, staging, mapper, progress)
     scratch = Scratch(staging.scratch / "ingest")
-    taken_once = take_once(scratch, _checkpoints(opened, staging, clock), opened.inputs.changed)
+    checkpoints = _checkpoints(opened, staging, clock)
+    taken_once = take_once(scratch, checkpoints, opened.inputs.changed)
     stage_set_aside(opened.warehouse, opened.log, scratch, opened.inputs.changed)
     released = stage_released(opened.warehouse, opened.log, scratch)
-    tasks = _shard_tasks(opened, staging, clock)
+    tasks = _shard_tasks(opened, staging, checkpoints, clock)
     asked = _ask(opened, tasks, clock, mapper, progress)
     rows = weights(ingested, staging.parent, tasks)
     shards = grade_shards(tasks, rows, slice_rows, mapper, partial(progress, "grade"))
@@ -227,10 +228,11 @@ def _ingest(opened: Opened, staging: Staging, mapper: Mapper, progress: Progress
     return ingested
 
 
-def _shard_tasks(opened: Opened, staging: Staging, clock: Clock) -> list[ShardTask]:
+def _shard_tasks(
+    opened: Opened, staging: Staging, checkpoints: list[Checkpoint], clock: Clock
+) -> list[ShardTask]:
     """Return a task per shard, those with most new rows first: then no worker ends alone."""
     scratch = Scratch(staging.scratch / "ingest")
-    checkpoints = _checkpoints(opened, staging, clock)
     shards = sorted(range(opened.warehouse.n_shards), key=lambda shard: -scratch.size(shard))
     return [
         ShardTask(

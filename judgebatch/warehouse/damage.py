@@ -9,6 +9,8 @@ from judgebatch.warehouse.manifest import FileEntry
 RESTORE = "Restore it from a backup"
 FOLDER = "is a folder"
 """What is wrong where a folder is in the place of a file; nothing replaces one."""
+OTHER_BYTES = "has other bytes than were written"
+"""What is wrong where the hash is not that of the manifest."""
 
 
 class Hashes:
@@ -26,9 +28,6 @@ class Hashes:
         if one not in self._linked:
             self._linked[one] = sha256_of(path)
         return self._linked[one]
-
-
-OTHER_BYTES = "has other bytes than were written"
 
 
 def damage_of(

@@ -324,9 +324,9 @@ def _temporary(name: str) -> Path:
     for other in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
         with suppress(OSError):
             _remove_if_dead(other)
-    _FOLDERS[name] = _made_and_held()
-    atexit.register(_remove, name, os.getpid())
-    return _FOLDERS[name][0]
+    folder, lock = _FOLDERS[name] = _made_and_held()
+    atexit.register(_remove, folder, lock, os.getpid())
+    return folder
 
 
 def _made_and_held() -> tuple[Path, FileLock]:
@@ -358,10 +358,9 @@ def _remove_if_dead(folder: Path) -> None:
         lock.release()
 
 
-def _remove(name: str, process: int) -> None:
+def _remove(folder: Path, lock: FileLock, process: int) -> None:
     """Remove a temporary folder, unless this is a fork of the process that made it."""
     if process == os.getpid():
-        folder, lock = _FOLDERS.pop(name)
         shutil.rmtree(folder, ignore_errors=True)
         lock.release()
 

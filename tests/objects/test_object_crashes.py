@@ -44,10 +44,10 @@ def temporary(tmp_path: Path) -> Path:
     return folder
 
 
-def start(settings: Path, number: int, temporary: Path, **environment: str) -> Any:
+def start(settings: Path, number: int, temporary: Path, *options: str, **environment: str) -> Any:
     command = [sys.executable, "-m", "judgebatch", "run", "--as-of", NIGHTS[number - 1]]
     return subprocess.Popen(
-        [*command, "--settings", str(settings)],
+        [*command, "--settings", str(settings), *options],
         env=os.environ | {"TMPDIR": str(temporary)} | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -110,13 +110,8 @@ def test_of_a_run_with_workers_that_was_killed_no_copies_are_left(
     url = buckets()
     settings = in_store(corpus, tmp_path, url)
     signs = {"pieces.write": "scratch/pieces/*", "commit.rename": "run/manifest.json"}
-    command = [sys.executable, "-m", "judgebatch", "run", "--as-of", NIGHTS[0]]
-    process = subprocess.Popen(
-        [*command, "--settings", str(settings), "--processes", "2"],
-        env=os.environ | {"TMPDIR": str(temporary), VARIABLE: f"{place}=PAUSE"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    paused = {VARIABLE: f"{place}=PAUSE"}
+    process = start(settings, 1, temporary, "--processes", "2", **paused)
     while not list(temporary.glob(f"*/.staging/*/{signs[place]}")):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)

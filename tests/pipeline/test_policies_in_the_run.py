@@ -12,7 +12,7 @@ from judgebatch.errors import SettingsError
 from judgebatch.warehouse import open_warehouse
 from judgebatch.warehouse.verify import verify
 from tests.conformance.nights import Nights
-from tests.scenarios.rows import at, episode
+from tests.scenarios.rows import answer, at, episode
 
 QUESTIONS = {
     "safe": {"type": "noul"},
@@ -26,20 +26,6 @@ POLICY = {
 }
 ANSWERS = '[inputs.answers]\npath = "answers"\n'
 TENANT = {"mode": "reference", "judging_window": "12h", "policies": ["release"]}
-
-
-def answer(episode_id: str, question: str, hours: float, **values):
-    kind = "noul" if question == "safe" else "choice"
-    return {
-        "tenant_id": "acme",
-        "episode_id": episode_id,
-        "question": question,
-        "answered_at": at(hours),
-        "answer_type": kind,
-        "probability": None,
-        "choice": None,
-        "confidence": None,
-    } | values
 
 
 @pytest.fixture
@@ -69,7 +55,7 @@ def results(nights: Nights) -> dict[str, tuple[bool | None, str | None]]:
 
 
 def kind(name: str, hours: float) -> dict:
-    return answer(name, "tone", hours, choice="kind", confidence=0.9)
+    return answer(name, "tone", hours, answer_type="choice", choice="kind", confidence=0.9)
 
 
 def test_passed_unmet_and_not_evaluated_are_three_things(nights):

@@ -12,7 +12,7 @@ from judgebatch.pipeline.rebuilding import rebuild_state
 from judgebatch.pipeline.releasing import release_rows
 from judgebatch.warehouse import open_warehouse, verify
 from tests.conformance.nights import Nights, settings_text
-from tests.scenarios.rows import at, comparison, episode
+from tests.scenarios.rows import answer, at, comparison, episode
 
 Rows = list[dict[str, Any]]
 Rewriting = Callable[[Path, int], None]
@@ -49,27 +49,16 @@ VERDICTS = [
 ]
 
 
-def answer(episode_id: str, hours: float, **more: Any) -> dict[str, Any]:
-    return {
-        "tenant_id": "acme",
-        "episode_id": episode_id,
-        "question": "safe",
-        "answered_at": at(hours),
-        "answer_type": "noul",
-        "probability": 0.5,
-    } | more
-
-
 ANSWERS = [
-    answer("second", 7),
-    answer("second", 7, probability=0.25),
-    answer("second", 7, probability=0.25),
-    answer("third", 29),
-    answer("third", 32, probability=0.75),
-    answer("never", 12),
-    answer("stranger", 12, tenant_id="nobody"),
-    answer("stranger", 1, tenant_id="nobody"),
-    answer("", 3),
+    answer("second", "safe", 7, probability=0.5),
+    answer("second", "safe", 7, probability=0.25),
+    answer("second", "safe", 7, probability=0.25),
+    answer("third", "safe", 29, probability=0.5),
+    answer("third", "safe", 32, probability=0.75),
+    answer("never", "safe", 12, probability=0.5),
+    answer("stranger", "safe", 12, tenant_id="nobody", probability=0.5),
+    answer("stranger", "safe", 1, tenant_id="nobody", probability=0.5),
+    answer("", "safe", 3, probability=0.5),
 ]
 
 

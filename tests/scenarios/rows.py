@@ -27,6 +27,20 @@ def episode(episode_id: str, hours: float, **more: Any) -> dict[str, Any]:
     } | more
 
 
+def answer(episode_id: str, question: str, hours: float, **more: Any) -> dict[str, Any]:
+    """Return an answer to a question, given so many hours after the start."""
+    return {
+        "tenant_id": "acme",
+        "episode_id": episode_id,
+        "question": question,
+        "answered_at": at(hours),
+        "answer_type": "noul",
+        "probability": None,
+        "choice": None,
+        "confidence": None,
+    } | more
+
+
 def comparison(left: str, right: str, hours: float, outcome: str, **more: Any) -> dict[str, Any]:
     """Return a stored comparison, judged so many hours after the start."""
     return {
