@@ -97,10 +97,11 @@ def written(table: pa.Table, **how: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def ran_once(capsys, settings: Path) -> Ran:
+def ran_once(capsys, settings: Path, as_of: str = "2026-10-01T03:00:00Z") -> Ran:
+    """Do a night. One after another needs an as_of of its own: the clock may not have ticked."""
     if not (settings.parent / "warehouse").exists():
         assert run(capsys, "init", settings.parent).code == 0
-    return run(capsys, "run", "--settings", settings)
+    return run(capsys, "run", "--settings", settings, "--as-of", as_of)
 
 
 def published(folder: Path) -> set[str]:

@@ -136,7 +136,7 @@ def test_files_of_one_input_may_differ_in_order_and_types(tmp_path, capsys):
     assert ran.code == 0, ran.err
     assert published(tmp_path) == {"ep-0", "ep-1", "x", "y"}
     pq.write_table(episodes(2, tool_calls=["4", "4"]), tmp_path / "episodes/third.parquet")
-    ran = ran_once(capsys, settings)
+    ran = ran_once(capsys, settings, "2026-10-02T03:00:00Z")
     assert ran.code == 3
     assert "third.parquet: column tool_calls should be a whole number and is string" in ran.err
     assert published(tmp_path) == {"ep-0", "ep-1", "x", "y"}
